@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: MIT
+# Compile rules shared by every target of ours.
+add_compile_options(-Wall -Wextra -Werror)
+if(RKNPU_SANITIZE)
+  add_compile_options(-fsanitize=${RKNPU_SANITIZE} -fno-omit-frame-pointer
+                      -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${RKNPU_SANITIZE})
+endif()
+
+# rknpu_add_test(NAME sources...): a Catch2 program registered test by test with ctest.
+function(rknpu_add_test name)
+  if(NOT RKNPU_TESTS)
+    return()
+  endif()
+  find_package(Catch2 2 REQUIRED)
+  include(Catch)
+  if(NOT TARGET rknpu_test_main)
+    add_library(rknpu_test_main STATIC ${CMAKE_SOURCE_DIR}/cmake/test_main.cpp)
+    target_link_libraries(rknpu_test_main PUBLIC Catch2::Catch2)
+  endif()
+  add_executable(${name} ${ARGN})
+  target_link_libraries(${name} PRIVATE rknpu_test_main)
+  if(NOT CMAKE_CROSSCOMPILING)
+    catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT 120)
+  endif()
+endfunction()
