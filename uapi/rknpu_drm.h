@@ -9,7 +9,7 @@
 #ifndef _UAPI_RKNPU_DRM_H_
 #define _UAPI_RKNPU_DRM_H_
 
-#include <drm/drm.h>
+#include "drm.h"
 
 #if defined(__cplusplus)
 extern "C" {
