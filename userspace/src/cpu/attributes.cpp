@@ -30,7 +30,8 @@ Status Attributes::read(std::string_view name, std::int64_t& out) const {
         out = *i;
         return {};
     }
-    if (const auto* list = std::get_if<std::vector<std::int64_t>>(value); list && list->size() == 1) {
+    if (const auto* list = std::get_if<std::vector<std::int64_t>>(value);
+        list && list->size() == 1) {
         out = list->front();
         return {};
     }

@@ -13,14 +13,13 @@
 
 namespace rknpu::cpu {
 
-using AttributeValue =
-    std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>, std::vector<float>,
-                 std::vector<std::string>, Tensor>;
+using AttributeValue = std::variant<std::int64_t, float, std::string, std::vector<std::int64_t>,
+                                    std::vector<float>, std::vector<std::string>, Tensor>;
 
 /// Named attributes of one node. Readers are lenient about form, never about range: one number is
 /// accepted where a list is wanted and the other way round, an integer where a float is wanted.
 class Attributes {
-   public:
+ public:
     void set(std::string_view name, AttributeValue value);
     bool has(std::string_view name) const { return find(name) != nullptr; }
     const AttributeValue* find(std::string_view name) const;
@@ -38,7 +37,7 @@ class Attributes {
     /// Null when absent.
     Status read(std::string_view name, const Tensor*& out) const;
 
-   private:
+ private:
     std::map<std::string, AttributeValue, std::less<>> values_;
 };
 

@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 
 namespace rknpu::cpu {
@@ -23,7 +24,7 @@ enum class StatusCode : std::uint8_t {
 /// Result of every fallible call of this library. The text names the operator, the cause and,
 /// where there is one, the cure; it is empty on success, and success allocates nothing.
 class [[nodiscard]] Status {
-   public:
+ public:
     Status() = default;
     Status(StatusCode code, std::string text) : code_(code), text_(std::move(text)) {}
 
@@ -31,7 +32,7 @@ class [[nodiscard]] Status {
     StatusCode code() const { return code_; }
     const std::string& text() const { return text_; }
 
-   private:
+ private:
     StatusCode code_ = StatusCode::kOk;
     std::string text_;
 };
@@ -44,7 +45,7 @@ inline void append(std::string& out, const char* part) {
     out.append(part);
 }
 template <typename T>
-    requires std::is_arithmetic_v<T>
+requires std::is_arithmetic_v<T>
 void append(std::string& out, T part) {
     out.append(std::to_string(part));
 }

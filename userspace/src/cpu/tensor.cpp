@@ -173,10 +173,11 @@ Status Tensor::create(const TensorInfo& info, Tensor& out) {
         return {StatusCode::kInvalidType, "tensor without an element type"};
     if (!count || static_cast<std::uint64_t>(*count) >
                       static_cast<std::uint64_t>(std::numeric_limits<std::ptrdiff_t>::max()) / size)
-        return {StatusCode::kTooLarge,
-                cat("tensor ", info.dims.text(), " has too many elements (limit ", kMaxElements, ")")};
+        return {StatusCode::kTooLarge, cat("tensor ", info.dims.text(),
+                                           " has too many elements (limit ", kMaxElements, ")")};
     const std::size_t bytes = static_cast<std::size_t>(*count) * size;
-    void* memory = ::operator new[](bytes + (bytes == 0), std::align_val_t{kAlignment}, std::nothrow);
+    void* memory =
+        ::operator new[](bytes + (bytes == 0), std::align_val_t{kAlignment}, std::nothrow);
     if (memory == nullptr)
         return {StatusCode::kNoMemory, cat("no memory for a tensor of ", bytes, " bytes")};
     std::memset(memory, 0, bytes);
@@ -191,8 +192,8 @@ Status Tensor::create(const TensorInfo& info, std::span<const std::byte> bytes, 
     RKNPU_CPU_TRY(create(info, made));
     if (bytes.size() != made.size_)
         return {StatusCode::kInvalidShape,
-                cat("tensor ", info.dims.text(), " of ", dtype_name(info.dtype), " needs ", made.size_,
-                    " bytes, got ", bytes.size())};
+                cat("tensor ", info.dims.text(), " of ", dtype_name(info.dtype), " needs ",
+                    made.size_, " bytes, got ", bytes.size())};
     if (!bytes.empty())
         std::memcpy(made.data_.get(), bytes.data(), bytes.size());
     out = std::move(made);

@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <initializer_list>
 #include <memory>
+#include <new>
 #include <optional>
 #include <span>
 #include <string>
@@ -49,7 +50,7 @@ std::optional<DType> dtype_from_onnx(std::int64_t code);
 
 /// A shape: up to kMaxRank dimensions, none negative. Rank 0 is a scalar with one element.
 class Dims {
-   public:
+ public:
     Dims() = default;
     /// For literals in our own code; entries above kMaxRank are dropped.
     Dims(std::initializer_list<std::int64_t> dims);
@@ -70,7 +71,8 @@ class Dims {
     /// Sets the rank (clamped to kMaxRank); new entries are `fill`.
     void resize(std::size_t rank, std::int64_t fill = 1);
 
-    /// Product of all dimensions, or nothing if one is negative or the product exceeds kMaxElements.
+    /// Product of all dimensions, or nothing if one is negative or the product exceeds
+    /// kMaxElements.
     std::optional<std::int64_t> checked_elements() const;
     /// Product of the dimensions [first, last) of a shape that checked_elements() accepts.
     std::int64_t product(std::size_t first, std::size_t last) const;
@@ -80,7 +82,7 @@ class Dims {
     /// "[1,3,224,224]"
     std::string text() const;
 
-   private:
+ private:
     std::array<std::int64_t, kMaxRank> dims_{};
     std::size_t rank_ = 0;
 };
@@ -99,9 +101,7 @@ struct TensorInfo {
 
     bool present() const { return dtype != DType::kNone; }
     std::int64_t elements() const { return dims.elements(); }
-    std::size_t bytes() const {
-        return static_cast<std::size_t>(elements()) * dtype_size(dtype);
-    }
+    std::size_t bytes() const { return static_cast<std::size_t>(elements()) * dtype_size(dtype); }
 };
 
 /// A tensor somebody else owns, row-major and dense in the order of `dims`, to be read. `data` may
@@ -128,7 +128,7 @@ struct MutTensorView : TensorInfo {
 
 /// A tensor that owns its bytes (aligned to 64). Movable, not copyable except by clone().
 class Tensor {
-   public:
+ public:
     static constexpr std::size_t kAlignment = 64;
 
     Tensor() = default;
@@ -145,7 +145,7 @@ class Tensor {
     TensorView view() const { return {info_, bytes()}; }
     MutTensorView mut_view() { return {info_, bytes()}; }
 
-   private:
+ private:
     struct Free {
         void operator()(std::byte* p) const {
             ::operator delete[](p, std::align_val_t{kAlignment});

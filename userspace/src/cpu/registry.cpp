@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: MIT
+#include <array>
+#include <utility>
+
+#include "operator.hpp"
+#include "ops/ops.hpp"
+
+namespace rknpu::cpu {
+
+namespace {
+
+using Family = std::span<const Operator> (*)();
+
+constexpr std::array kFamilies = {
+    Family{ops::reshape_ops},
+};
+
+/// Vendor names whose ONNX counterpart does not follow from cutting the prefix and the operator-set
+/// suffix off ("exSoftmax13" -> "Softmax").
+constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kVendorNames = {{
+    {"exNorm", "LayerNormalization"},
+    {"exDataConvert", "DataConvert"},
+}};
+
+const Operator* find_exact(std::string_view type) {
+    for (Family family : kFamilies) {
+        for (const Operator& op : family()) {
+            if (op.type == type)
+                return &op;
+        }
+    }
+    return nullptr;
+}
+
+bool is_digit(char c) {
+    return c >= '0' && c <= '9';
+}
+
+}  // namespace
+
+const Operator* find(std::string_view type) {
+    if (const Operator* op = find_exact(type))
+        return op;
+    for (const auto& [vendor, onnx] : kVendorNames) {
+        if (vendor == type)
+            return find_exact(onnx);
+    }
+    if (!type.starts_with("ex"))
+        return nullptr;
+    type.remove_prefix(2);
+    while (!type.empty() && is_digit(type.back()))
+        type.remove_suffix(1);
+    return find_exact(type);
+}
+
+std::vector<std::string_view> operator_types() {
+    std::vector<std::string_view> types;
+    for (Family family : kFamilies) {
+        for (const Operator& op : family())
+            types.push_back(op.type);
+    }
+    return types;
+}
+
+}  // namespace rknpu::cpu
