@@ -1,0 +1,378 @@
+// SPDX-License-Identifier: MIT
+#include "model/reader.hpp"
+
+#include <rknn_generated.h>
+
+#include <algorithm>
+#include <cstring>
+#include <numeric>
+#include <optional>
+#include <unordered_map>
+
+#include "core/bytes.hpp"
+#include "model/bson.hpp"
+#include "model/legacy.hpp"
+
+namespace rknpu {
+namespace {
+
+constexpr size_t kMaxRank = 16;
+constexpr uint64_t kMaxElements = uint64_t{1} << 32;
+constexpr uint64_t kMaxTensors = 1u << 20;
+constexpr size_t kTaskBytes = sizeof(TaskRecord);
+
+// Layout codes of a tensor.
+constexpr uint8_t kLayoutNative = 64;
+
+template <typename... Args>
+Status bad(fmt::format_string<Args...> format, Args&&... args) {
+    return Status{Error::kInvalidModel,
+                  "Damaged .rknn file: " + fmt::format(format, std::forward<Args>(args)...) + "."};
+}
+
+std::string text(const flatbuffers::String* string) {
+    return string == nullptr ? std::string() : string->str();
+}
+
+/// ONNX TensorProto data types.
+std::optional<DataType> data_type(uint8_t code) {
+    switch (code) {
+        case 1:
+            return DataType::kFloat32;
+        case 0:  // old compilers leave the type of packed weights out
+        case 2:
+        case 13:
+            return DataType::kUint8;
+        case 3:
+            return DataType::kInt8;
+        case 4:
+            return DataType::kUint16;
+        case 5:
+            return DataType::kInt16;
+        case 6:
+            return DataType::kInt32;
+        case 7:
+            return DataType::kInt64;
+        case 9:
+            return DataType::kBool;
+        case 10:
+            return DataType::kFloat16;
+        case 12:
+            return DataType::kUint32;
+        case 16:
+            return DataType::kBfloat16;
+        default:
+            return std::nullopt;
+    }
+}
+
+bool copy_dims(const flatbuffers::Vector<int32_t>* from, std::vector<int32_t>& to) {
+    if (from == nullptr)
+        return true;
+    if (from->size() > 2 * kMaxRank)
+        return false;
+    uint64_t product = 1;
+    for (const int32_t dim : *from) {
+        if (dim < 0)
+            return false;
+        to.push_back(dim);
+        product *= std::max<uint64_t>(1, static_cast<uint64_t>(dim));
+        if (product > kMaxElements)
+            return false;
+    }
+    return true;
+}
+
+/// Native features have five dims, N C1 H W C2. Lanes fill 16 bytes except in packed images.
+Order order_of(uint8_t layout, const GraphTensor& tensor) {
+    if (layout != kLayoutNative || tensor.native_dims.size() != 5 || tensor.dims.size() != 4)
+        return Order::kPlain;
+    const auto lanes = static_cast<unsigned>(tensor.native_dims[4]);
+    const bool full = lanes * bits_of(tensor.type) == 128;
+    const bool packed = !full && tensor.native_dims[1] == 1 && lanes >= 1 && lanes <= 4;
+    return packed ? Order::kNhwc : Order::kNc1hwc2;
+}
+
+uint64_t native_bytes(const GraphTensor& tensor) {
+    const auto& dims = tensor.order == Order::kPlain ? tensor.dims : tensor.native_dims;
+    uint64_t count = 1;
+    for (const int32_t dim : dims)
+        count *= static_cast<uint64_t>(dim);
+    return bytes_of(tensor.type, count);
+}
+
+class Reader {
+ public:
+    Reader(const schema::Model& model, JobGraph& graph) : model_(model), graph_(graph) {}
+
+    Status read() {
+        if (model_.graphs() == nullptr || model_.graphs()->size() == 0)
+            return bad("it holds no graph");
+        if (model_.graphs()->size() > 1)
+            return Status::failure(Error::kInvalidModel,
+                                   "The model holds {} graphs; only models with one are known.",
+                                   model_.graphs()->size());
+        source_ = model_.graphs()->Get(0);
+        graph_.compiler = text(model_.compiler());
+        graph_.source = text(model_.source());
+        graph_.shape_mode = text(model_.shape_mode());
+        for (auto step : {&Reader::read_tensors, &Reader::read_nodes, &Reader::read_ends,
+                          &Reader::read_normalisation, &Reader::read_commands}) {
+            if (auto status = (this->*step)(); !status.ok())
+                return status;
+        }
+        return {};
+    }
+
+ private:
+    Status read_tensors() {
+        const auto* list = source_->tensors();
+        if (list == nullptr || list->size() == 0 || list->size() > kMaxTensors)
+            return bad("it holds no tensors");
+        buffers_ = model_.buffers() != nullptr && model_.buffers()->size() > 1
+                       ? model_.buffers()
+                       : model_.legacy_buffers();
+        graph_.tensors.resize(list->size());
+        for (uint32_t i = 0; i < list->size(); ++i) {
+            if (auto status = read_tensor(*list->Get(i), graph_.tensors[i]); !status.ok())
+                return status;
+        }
+        if (model_.memory() != nullptr)
+            graph_.arena_size = std::max(graph_.arena_size, model_.memory()->arena_bytes());
+        return {};
+    }
+
+    Status read_tensor(const schema::Tensor& from, GraphTensor& to) {
+        to.name = text(from.name());
+        const auto type = data_type(from.dtype());
+        if (!type)
+            return Status::failure(Error::kInvalidModel,
+                                   "Tensor '{}' has the unknown data type {}.", to.name,
+                                   from.dtype());
+        to.type = *type;
+        to.kind = static_cast<TensorKind>(from.kind());
+        if (from.kind() > static_cast<uint8_t>(TensorKind::kTasks))
+            return Status::failure(Error::kInvalidModel, "Tensor '{}' has the unknown kind {}.",
+                                   to.name, from.kind());
+        if (!copy_dims(from.dims(), to.dims) || !copy_dims(from.native_dims(), to.native_dims) ||
+            to.dims.size() > kMaxRank)
+            return bad("tensor '{}' has impossible dimensions", to.name);
+        if (from.scale() != nullptr && from.scale()->size() > 0) {
+            to.quantised = true;
+            to.scale = from.scale()->Get(0);
+            if (from.zero_point() != nullptr && from.zero_point()->size() > 0)
+                to.zero_point = from.zero_point()->Get(0);
+        }
+        to.size = from.size();
+        to.order = order_of(from.layout(), to);
+        return place_tensor(from, to);
+    }
+
+    Status place_tensor(const schema::Tensor& from, GraphTensor& to) {
+        if (from.buffer() != 0) {
+            if (buffers_ == nullptr || from.buffer() >= buffers_->size())
+                return bad("tensor '{}' uses buffer {}, which does not exist", to.name,
+                           from.buffer());
+            const auto* data = buffers_->Get(from.buffer())->data();
+            if (data != nullptr)
+                to.data = std::as_bytes(std::span(data->data(), data->size()));
+            to.size = std::max<uint64_t>(to.size, to.data.size());
+            to.place = Place::kHost;
+            return {};
+        }
+        switch (to.kind) {
+            case TensorKind::kInput:
+            case TensorKind::kOutput:
+            case TensorKind::kInternal:
+                break;
+            case TensorKind::kCpuConstant:
+                to.place = Place::kHost;  // an empty constant
+                return {};
+            default:
+                return {};
+        }
+        // Work space of CPU steps of the original runtime: nothing is reserved for it.
+        if (to.size < native_bytes(to) && to.kind == TensorKind::kInternal)
+            return {};
+        if (to.size < native_bytes(to))
+            return bad("tensor '{}' needs {} bytes and reserves {}", to.name, native_bytes(to),
+                       to.size);
+        to.place = Place::kArena;
+        to.offset = from.offset();
+        graph_.arena_size = std::max(graph_.arena_size, to.offset + to.size);
+        return {};
+    }
+
+    Status copy_indices(const flatbuffers::Vector<int32_t>* from, std::vector<int32_t>& to,
+                        std::string_view owner) {
+        if (from == nullptr)
+            return {};
+        for (const int32_t index : *from) {
+            if (index < 0 || static_cast<size_t>(index) >= graph_.tensors.size())
+                return bad("{} uses tensor {} of {}", owner, index, graph_.tensors.size());
+            to.push_back(index);
+        }
+        return {};
+    }
+
+    Status read_nodes() {
+        const auto* list = source_->nodes();
+        if (list == nullptr || list->size() == 0)
+            return bad("it holds no nodes");
+        graph_.nodes.resize(list->size());
+        for (uint32_t i = 0; i < list->size(); ++i) {
+            const auto& from = *list->Get(i);
+            auto& to = graph_.nodes[i];
+            to.type = text(from.type());
+            to.name = text(from.name());
+            to.on_npu = from.engine() == 2;
+            if (from.engine() != 0 && from.engine() != 2)
+                return Status::failure(Error::kInvalidModel,
+                                       "Node '{}' runs on the unknown engine {}.", to.name,
+                                       from.engine());
+            if (auto s = copy_indices(from.inputs(), to.inputs, to.name); !s.ok())
+                return s;
+            if (auto s = copy_indices(from.outputs(), to.outputs, to.name); !s.ok())
+                return s;
+            if (from.attributes() != nullptr) {
+                auto parsed = parse_attributes(
+                    std::as_bytes(std::span(from.attributes()->data(), from.attributes()->size())));
+                if (!parsed.ok())
+                    return bad("node '{}': {}", to.name, parsed.status().text());
+                to.attributes = std::move(parsed).value();
+            }
+            const auto* counts = from.task_counts();
+            for (uint32_t s = 0;
+                 counts != nullptr && s < std::min<uint32_t>(kStreams, counts->size()); ++s)
+                to.task_count[s] = counts->Get(s);
+            if (from.traffic() != nullptr && from.traffic()->size() > 0)
+                to.traffic_bytes = from.traffic()->Get(0);
+        }
+        return {};
+    }
+
+    Status read_ends() {
+        if (auto s = copy_indices(source_->inputs(), graph_.inputs, "the graph"); !s.ok())
+            return s;
+        if (auto s = copy_indices(source_->outputs(), graph_.outputs, "the graph"); !s.ok())
+            return s;
+        if (graph_.inputs.empty() || graph_.outputs.empty())
+            return bad("it has no inputs or no outputs");
+        return {};
+    }
+
+    Status read_normalisation() {
+        const auto* list = source_->normalisation();
+        for (uint32_t i = 0; list != nullptr && i < list->size() && i < graph_.inputs.size(); ++i) {
+            const auto& from = *list->Get(i);
+            auto& to = graph_.normalisation.emplace_back();
+            if (from.mean() != nullptr)
+                to.mean.assign(from.mean()->begin(), from.mean()->end());
+            if (from.scale() != nullptr)
+                to.scale.assign(from.scale()->begin(), from.scale()->end());
+            if (from.order() != nullptr)
+                to.order.assign(from.order()->begin(), from.order()->end());
+        }
+        return {};
+    }
+
+    Status read_commands() {
+        const GraphTensor* regcmd = nullptr;
+        const GraphTensor* task = nullptr;
+        for (const auto& tensor : graph_.tensors) {
+            if (tensor.kind == TensorKind::kRegcmd)
+                regcmd = &tensor;
+            else if (tensor.kind == TensorKind::kTasks)
+                task = &tensor;
+        }
+        if (regcmd == nullptr || task == nullptr)
+            return read_legacy_commands(*source_, graph_);
+        if (regcmd->data.size() % sizeof(uint64_t) != 0 || task->data.size() % kTaskBytes != 0)
+            return bad("the command or task blob has an odd length");
+        graph_.regcmd.resize(regcmd->data.size() / sizeof(uint64_t));
+        std::memcpy(graph_.regcmd.data(), regcmd->data.data(), regcmd->data.size());
+        graph_.tasks.resize(task->data.size() / kTaskBytes);
+        std::memcpy(graph_.tasks.data(), task->data.data(), task->data.size());
+        return read_relocations();
+    }
+
+    Status read_relocations() {
+        const auto* list = source_->relocations();
+        if (list == nullptr)
+            return {};
+        std::unordered_map<std::string_view, int32_t> index;
+        for (size_t i = 0; i < graph_.tensors.size(); ++i)
+            index.emplace(graph_.tensors[i].name, static_cast<int32_t>(i));
+        for (const auto* entry : *list) {
+            const auto name = text(entry->tensor());
+            const auto found = index.find(name);
+            if (found == index.end())
+                return bad("relocations name the unknown tensor '{}'", name);
+            if (entry->entries() == nullptr)
+                continue;
+            for (const auto* item : *entry->entries()) {
+                if (item->addend() < 0)
+                    return bad("a relocation points in front of tensor '{}'", name);
+                graph_.relocations.push_back(
+                    {item->word(), found->second, static_cast<uint32_t>(item->addend())});
+            }
+        }
+        return {};
+    }
+
+    const schema::Model& model_;
+    JobGraph& graph_;
+    const schema::Graph* source_ = nullptr;
+    const flatbuffers::Vector<flatbuffers::Offset<schema::Buffer>>* buffers_ = nullptr;
+};
+
+}  // namespace
+
+uint64_t GraphTensor::elements() const {
+    return std::accumulate(dims.begin(), dims.end(), uint64_t{1},
+                           [](uint64_t product, int32_t dim) { return product * dim; });
+}
+
+int32_t find_tensor(const JobGraph& graph, std::string_view name) {
+    const auto found = std::find_if(graph.tensors.begin(), graph.tensors.end(),
+                                    [&](const GraphTensor& t) { return t.name == name; });
+    return found == graph.tensors.end() ? -1 : static_cast<int32_t>(found - graph.tensors.begin());
+}
+
+Result<JobGraph> read_model(std::shared_ptr<const std::vector<std::byte>> file,
+                            std::string_view soc) {
+    auto container = open_container(*file);
+    if (!container.ok())
+        return container.status();
+    // The verifier wants the alignment the writer used; a file at an odd address gets a copy.
+    const auto payload = container->payload;
+    std::shared_ptr<const std::vector<std::byte>> storage = std::move(file);
+    const auto* start = reinterpret_cast<const uint8_t*>(payload.data());
+    if (reinterpret_cast<uintptr_t>(start) % 8 != 0) {
+        auto copy = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
+        start = reinterpret_cast<const uint8_t*>(copy->data());
+        storage = std::move(copy);
+    }
+    constexpr flatbuffers::uoffset_t kMaxTables = 1u << 22;
+    flatbuffers::Verifier verifier(start, payload.size(), 32, kMaxTables);
+    if (!schema::VerifyModelBuffer(verifier))
+        return bad("its structure does not verify");
+    const auto* model = schema::GetModel(start);
+
+    JobGraph graph;
+    graph.layout = static_cast<uint8_t>(container->version);
+    graph.storage = std::move(storage);
+    graph.target = text(model->target());
+    if (!soc.empty() && graph.target != soc)
+        return Status::failure(Error::kPlatformMismatch,
+                               "This rknn model is for '{}', but the platform is '{}'. Convert the "
+                               "model for {}.",
+                               graph.target, soc, soc);
+    if (auto status = Reader(*model, graph).read(); !status.ok())
+        return status;
+    if (auto status = validate(graph); !status.ok())
+        return status;
+    return graph;
+}
+
+}  // namespace rknpu
