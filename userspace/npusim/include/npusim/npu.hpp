@@ -60,6 +60,21 @@ struct JobResult {
     std::vector<DmaRange> ranges;  ///< only with record_ranges; adjacent accesses merged
 };
 
+/// One executed task, as the observer sees it.
+struct TaskEvent {
+    unsigned core = 0;
+    uint64_t job = 0;
+    uint32_t task = 0;         ///< index in the job
+    uint32_t stream_iova = 0;  ///< of its register commands
+    uint32_t enable_mask = 0;
+    const TaskRegs& regs;
+    const TaskWork& work;
+    std::span<const DmaRange> ranges;  ///< of this task; empty without record_ranges
+    uint64_t bytes_read = 0;
+    uint64_t bytes_written = 0;
+    DmaPort& dma;  ///< for checksums; reads through it are not recorded
+};
+
 struct CoreCounters {
     uint64_t reg_reads = 0;
     uint64_t reg_writes = 0;
@@ -76,6 +91,8 @@ struct NpuOptions {
     unsigned threads_per_core = 1;  ///< engine: threads one task may use
     bool record_ranges = false;
     FaultPlan faults;
+    /// Called on the worker thread after each executed task.
+    std::function<void(const TaskEvent&)> on_task;
     /// Empty: TaskEngine.
     std::function<std::unique_ptr<TaskRunner>(unsigned core)> make_runner;
 };
@@ -108,6 +125,7 @@ class Npu {
 
     /// Holds cores in reset (bit n = core n) or lets them go. Asserting aborts the running job and
     /// clears registers, IOMMU banks, TLB and LUT tables; it returns when the job has stopped.
+    /// A core whose job was refused, faulted or hung starts no job until it was reset.
     void assert_reset(uint32_t core_mask, bool asserted);
 
     /// Waits until no core runs a job; false when that takes longer than timeout_ms.

@@ -4,8 +4,11 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string_view>
+
+#include "npusim/engine.hpp"
 
 namespace npusim {
 
@@ -29,7 +32,8 @@ struct SocConfig {
     uint64_t sram_size = 0;
     unsigned walk_address_bits = 40;  ///< page tables above are refused (bus error)
     unsigned data_address_bits = 40;  ///< data pages above are refused (bus error)
-    bool modelled_compute = true;     ///< false: the register map of its blocks is not decoded
+    std::optional<RegisterMap> map;   ///< empty: its execution blocks are not decoded
+    uint32_t enable_bits = 0x7f;      ///< bits an op-enable word may have
 
     static const SocConfig& rk3588();
     static const SocConfig& rk3576();
