@@ -133,12 +133,13 @@ recipe_busybox() { # recipe_busybox TREE
     cp "$1"/*bin/busybox "$1/busybox" 2>/dev/null || cp "$1/usr/bin/busybox" "$1/busybox"
 }
 
-# recipe_sysroot ARCH TREE: libdrm for the target. The C and C++ libraries come with the cross
-# compiler; the guest's copies of the shared ones are taken from there, too.
+# recipe_sysroot ARCH TREE: libdrm, fmt and flatbuffers for the target. The C and C++ libraries come
+# with the cross compiler; the guest's copies of the shared ones are taken from there, too.
 recipe_sysroot() {
     local arch=$1 tree=$2
     private_apt "sysroot-$arch" "$arch" "$(. /etc/os-release && echo "$VERSION_CODENAME")"
-    step "fetching libdrm for $arch" download_into "$tree/debs" libdrm-dev libdrm2
+    step "fetching libraries for $arch" download_into "$tree/debs" libdrm-dev libdrm2 \
+        libfmt-dev libfmt9 libflatbuffers-dev libflatbuffers2
     unpack_debs "$tree/debs" "$tree" >/dev/null
     rm -rf "$tree/debs" "$tree/usr/share/doc"
 }
