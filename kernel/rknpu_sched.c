@@ -14,15 +14,18 @@
  *   first. A start is paid for with the time of the client's previous job, and
  *   settled at the end, so that many short bursts cannot outrun the books. A
  *   client that comes back from idle has its clock raised to the smallest clock
- *   in use: idle time is not saved up, and past use is not held against anyone.
+ *   in use, less one job: idle time is not saved up, and past use is not held
+ *   against anyone.
  * - Inside one client and priority, jobs that can share a core keep their order.
  * - A job for any core is placed when it starts, not when it arrives: on the
  *   free core with the least named work waiting, the lowest index on ties.
  * - A job for several cores (a gang) starts when all of them are free at once.
- *   Others may use its cores meanwhile, but after RKNPU_SCHED_BYPASS_MAX jobs
- *   that it stood in front of, the cores are kept free for it until it starts.
- *   Only one gang reserves at a time, and only until the jobs now running on
- *   its cores end. Its own client's jobs and higher priorities are let through.
+ * - Cores behind one IOMMU run one address space at a time: a job of another
+ *   space starts when all of them are idle.
+ * - Others may use the cores such a job waits for, but after
+ *   RKNPU_SCHED_BYPASS_MAX jobs that it stood in front of, they are kept free
+ *   for it until it starts. Only one job reserves at a time, and only until the
+ *   jobs now running there end. Higher priorities are let through.
  *
  * The outcome depends on the order of the calls and their arguments only.
  */
@@ -67,16 +70,52 @@ static u32 rknpu_sched_held(const struct rknpu_sched *sched,
 	return held;
 }
 
-/* Cores kept free for a gang that @job must not delay any further. */
+/* Cores on which the address space of @job may be used now. */
+static u32 rknpu_sched_reachable(const struct rknpu_sched *sched,
+				 const struct rknpu_sched_job *job)
+{
+	unsigned int core;
+	u32 cores = 0;
+
+	for (core = 0; core < RKNPU_SCHED_CORES; core++) {
+		if (sched->space[core] == job->space ||
+		    !(sched->group[core] & sched->busy))
+			cores |= BIT(core);
+	}
+	return cores;
+}
+
+/* Cores that must all be idle for @job to start; 0 if any free core will do. */
+static u32 rknpu_sched_claim(const struct rknpu_sched *sched,
+			     const struct rknpu_sched_job *job)
+{
+	u32 cores = job->wanted;
+	unsigned int core;
+
+	for (core = 0; core < RKNPU_SCHED_CORES; core++) {
+		if (!(rknpu_sched_footprint(sched, job) & BIT(core)))
+			continue;
+		if (sched->space[core] != job->space)
+			cores |= sched->group[core];
+		else if (!job->wanted)
+			return 0;
+	}
+	return cores;
+}
+
+/* Cores kept free for another job that @job must not delay any further. */
 static u32 rknpu_sched_reserved(const struct rknpu_sched *sched,
 				const struct rknpu_sched_job *job)
 {
-	const struct rknpu_sched_job *gang = sched->reserver;
+	const struct rknpu_sched_job *first = sched->reserver;
 
-	if (!gang || gang->client == job->client || gang->priority < job->priority)
+	if (!first || first == job || first->priority < job->priority)
+		return 0;
+	/* It may itself wait for an earlier job of its client. */
+	if (first->client == job->client && rknpu_sched_before(job, first))
 		return 0;
 	/* While one of its cores is out of order, waiting for it helps nobody. */
-	return gang->wanted & sched->disabled ? 0 : gang->wanted;
+	return first->wanted & sched->disabled ? 0 : rknpu_sched_claim(sched, first);
 }
 
 static u32 rknpu_sched_least_loaded(const struct rknpu_sched *sched, u32 free)
@@ -98,6 +137,7 @@ static u32 rknpu_sched_place(const struct rknpu_sched *sched,
 {
 	u32 free = sched->present & ~sched->disabled & ~sched->busy;
 
+	free &= rknpu_sched_reachable(sched, job);
 	free &= ~rknpu_sched_held(sched, job);
 	free &= ~rknpu_sched_reserved(sched, job);
 	if (!job->wanted)
@@ -105,26 +145,34 @@ static u32 rknpu_sched_place(const struct rknpu_sched *sched,
 	return job->wanted & ~free ? 0 : job->wanted;
 }
 
-/* @job is about to start on @cores: note every gang that it overtakes there. */
+/* True if @first wants to start before @job, but has to let it use @cores. */
+static bool rknpu_sched_overtaken(const struct rknpu_sched *sched,
+				  const struct rknpu_sched_job *first,
+				  const struct rknpu_sched_job *job, u32 cores)
+{
+	return first != job && rknpu_sched_before(first, job) &&
+	       (rknpu_sched_claim(sched, first) & cores) &&
+	       !(rknpu_sched_held(sched, first) & rknpu_sched_footprint(sched, first));
+}
+
+/* @job is about to start on @cores: note every job that it overtakes there. */
 static void rknpu_sched_note_bypass(struct rknpu_sched *sched,
 				    const struct rknpu_sched_job *job, u32 cores)
 {
 	struct rknpu_sched_client *client;
-	struct rknpu_sched_job *gang;
+	struct rknpu_sched_job *first;
 	u32 mask;
 
 	list_for_each_entry(client, &sched->active, node) {
 		for (mask = 0; mask < RKNPU_SCHED_MASKS; mask++) {
-			gang = rknpu_sched_head(client, mask);
-			if (!gang || gang == job || !rknpu_sched_is_gang(gang) ||
-			    !(mask & cores) || !rknpu_sched_before(gang, job) ||
-			    (rknpu_sched_held(sched, gang) & mask))
+			first = rknpu_sched_head(client, mask);
+			if (!first || !rknpu_sched_overtaken(sched, first, job, cores))
 				continue;
-			if (++gang->bypassed < RKNPU_SCHED_BYPASS_MAX)
+			if (++first->bypassed < RKNPU_SCHED_BYPASS_MAX)
 				continue;
 			if (!sched->reserver ||
-			    sched->reserver->priority < gang->priority)
-				sched->reserver = gang;
+			    sched->reserver->priority < first->priority)
+				sched->reserver = first;
 		}
 	}
 }
@@ -167,10 +215,15 @@ static void rknpu_sched_unqueue(struct rknpu_sched *sched, struct rknpu_sched_jo
 		sched->reserver = NULL;
 }
 
-/* The client gets its first job after being idle. */
+/*
+ * The client gets its first job after being idle. Blocking clients are idle
+ * between any two jobs, so a client may fall one job behind the others without
+ * losing its claim to that time.
+ */
 static void rknpu_sched_activate(struct rknpu_sched *sched,
 				 struct rknpu_sched_client *client)
 {
+	u64 credit = client->last_ns * client->slice;
 	struct rknpu_sched_client *pos;
 	u64 least = U64_MAX;
 
@@ -180,8 +233,8 @@ static void rknpu_sched_activate(struct rknpu_sched *sched,
 	}
 	if (least != U64_MAX && least > sched->floor)
 		sched->floor = least;
-	if (client->clock < sched->floor)
-		client->clock = sched->floor;
+	if (client->clock + credit < sched->floor)
+		client->clock = sched->floor - credit;
 	list_add_tail(&client->node, &sched->active);
 }
 
@@ -214,6 +267,8 @@ static void rknpu_sched_start(struct rknpu_sched *sched,
 	for (core = 0; core < RKNPU_SCHED_CORES; core++) {
 		if (cores & BIT(core))
 			sched->running[core] = job;
+		if (cores & sched->group[core])
+			sched->space[core] = job->space;
 	}
 }
 
@@ -240,12 +295,17 @@ static void rknpu_sched_settle(struct rknpu_sched_job *job)
  * rknpu_sched_init() - prepare an empty scheduler
  * @sched: the scheduler
  * @present: cores that exist, at least one, all below RKNPU_SCHED_CORES
+ * @shared_iommu: one IOMMU serves all cores, instead of one for each
  */
-void rknpu_sched_init(struct rknpu_sched *sched, u32 present)
+void rknpu_sched_init(struct rknpu_sched *sched, u32 present, bool shared_iommu)
 {
+	unsigned int core;
+
 	*sched = (struct rknpu_sched){ .present = present };
 	INIT_LIST_HEAD(&sched->jobs);
 	INIT_LIST_HEAD(&sched->active);
+	for (core = 0; core < RKNPU_SCHED_CORES; core++)
+		sched->group[core] = shared_iommu ? present : BIT(core);
 }
 
 /**
@@ -270,6 +330,38 @@ bool rknpu_sched_mask_valid(const struct rknpu_sched *sched, u32 mask)
 void rknpu_sched_set_disabled(struct rknpu_sched *sched, u32 mask)
 {
 	sched->disabled = mask;
+}
+
+/**
+ * rknpu_sched_forget_cores() - the IOMMU of these cores lost its setting
+ * @sched: the scheduler
+ * @mask: the cores, after a reset or a power cycle
+ *
+ * The next job there starts only when all cores behind that IOMMU are idle.
+ */
+void rknpu_sched_forget_cores(struct rknpu_sched *sched, u32 mask)
+{
+	unsigned int core;
+
+	for (core = 0; core < RKNPU_SCHED_CORES; core++) {
+		if (mask & sched->group[core])
+			sched->space[core] = NULL;
+	}
+}
+
+/**
+ * rknpu_sched_forget_space() - an address space goes away
+ * @sched: the scheduler
+ * @space: the space, without jobs; a later one may get the same address
+ */
+void rknpu_sched_forget_space(struct rknpu_sched *sched, const void *space)
+{
+	unsigned int core;
+
+	for (core = 0; core < RKNPU_SCHED_CORES; core++) {
+		if (sched->space[core] == space)
+			sched->space[core] = NULL;
+	}
 }
 
 /**
@@ -300,16 +392,18 @@ void rknpu_sched_client_init(struct rknpu_sched_client *client, u32 weight)
  * rknpu_sched_job_init() - prepare a job; it is on no list yet
  * @job: the job
  * @client: its client, which must outlive it
+ * @space: the address space of its buffers; without an IOMMU, one for all
  * @wanted: core mask that passed rknpu_sched_mask_valid()
  * @priority: larger goes first, any value
  * @cost: estimated work per core, the number of tasks
  */
 void rknpu_sched_job_init(struct rknpu_sched_job *job,
-			  struct rknpu_sched_client *client,
+			  struct rknpu_sched_client *client, const void *space,
 			  u32 wanted, s32 priority, u32 cost)
 {
 	*job = (struct rknpu_sched_job){
 		.client = client,
+		.space = space,
 		.wanted = wanted,
 		.priority = priority,
 		.cost = cost,
@@ -339,7 +433,8 @@ void rknpu_sched_enqueue(struct rknpu_sched *sched, struct rknpu_sched_job *job)
  * Call it until it returns NULL, whenever a job was added or a core came free.
  * Costs one look at each active client, however many jobs wait.
  *
- * Return: the job, its cores in @mask now taken by it, or NULL.
+ * Return: the job, its cores in @mask now taken by it, or NULL. Where the IOMMU
+ * has another space attached, its cores are idle and it may be switched.
  */
 struct rknpu_sched_job *rknpu_sched_pick(struct rknpu_sched *sched)
 {

@@ -20,7 +20,7 @@
 #define RKNPU_SCHED_WEIGHT	16
 #define RKNPU_SCHED_WEIGHT_MAX	256
 
-/* Later jobs that may start on a waiting gang's cores before it reserves them. */
+/* Later jobs that may start on the cores a job waits for before it reserves them. */
 #define RKNPU_SCHED_BYPASS_MAX	8
 
 /**
@@ -51,6 +51,7 @@ struct rknpu_sched_client {
  * @seq: arrival number, kept over a requeue
  * @charged: clock units paid in advance, settled when the job ends
  * @used_ns: core time used so far, summed over its cores
+ * @space: address space it runs in, not NULL; only compared
  * @wanted: core mask asked for, 0 = any one core
  * @mask: cores it was given, 0 while it waits
  * @busy: cores of @mask that have not finished yet
@@ -65,6 +66,7 @@ struct rknpu_sched_job {
 	u64 seq;
 	u64 charged;
 	u64 used_ns;
+	const void *space;
 	u32 wanted;
 	u32 mask;
 	u32 busy;
@@ -78,7 +80,9 @@ struct rknpu_sched_job {
  * @jobs: all jobs, waiting and running, in order of arrival
  * @active: clients that have a job
  * @running: the job on each core, or NULL
- * @reserver: gang job whose cores are being kept free, or NULL
+ * @reserver: job whose cores are being kept free, or NULL
+ * @space: address space last used on each core
+ * @group: for each core, all cores that share its IOMMU, itself included
  * @floor: clock that a client returning from idle starts at, at least
  * @next_seq: next arrival number
  * @load: waiting work that asked for each core by name
@@ -91,6 +95,8 @@ struct rknpu_sched {
 	struct list_head active;
 	struct rknpu_sched_job *running[RKNPU_SCHED_CORES];
 	struct rknpu_sched_job *reserver;
+	const void *space[RKNPU_SCHED_CORES];
+	u32 group[RKNPU_SCHED_CORES];
 	u64 floor;
 	u64 next_seq;
 	u64 load[RKNPU_SCHED_CORES];
@@ -105,11 +111,6 @@ struct rknpu_sched {
 #define rknpu_sched_for_each_job_safe(job, next, sched) \
 	list_for_each_entry_safe(job, next, &(sched)->jobs, entry)
 
-static inline bool rknpu_sched_is_gang(const struct rknpu_sched_job *job)
-{
-	return job->wanted & (job->wanted - 1);
-}
-
 static inline bool rknpu_sched_is_running(const struct rknpu_sched_job *job)
 {
 	return job->mask;
@@ -120,13 +121,15 @@ static inline bool rknpu_sched_is_queued(const struct rknpu_sched_job *job)
 	return !list_empty(&job->entry) && !job->mask;
 }
 
-void rknpu_sched_init(struct rknpu_sched *sched, u32 present);
+void rknpu_sched_init(struct rknpu_sched *sched, u32 present, bool shared_iommu);
 bool rknpu_sched_mask_valid(const struct rknpu_sched *sched, u32 mask);
 void rknpu_sched_set_disabled(struct rknpu_sched *sched, u32 mask);
+void rknpu_sched_forget_cores(struct rknpu_sched *sched, u32 mask);
+void rknpu_sched_forget_space(struct rknpu_sched *sched, const void *space);
 
 void rknpu_sched_client_init(struct rknpu_sched_client *client, u32 weight);
 void rknpu_sched_job_init(struct rknpu_sched_job *job,
-			  struct rknpu_sched_client *client,
+			  struct rknpu_sched_client *client, const void *space,
 			  u32 wanted, s32 priority, u32 cost);
 
 void rknpu_sched_enqueue(struct rknpu_sched *sched, struct rknpu_sched_job *job);
