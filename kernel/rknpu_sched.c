@@ -33,7 +33,7 @@
 static u32 rknpu_sched_footprint(const struct rknpu_sched *sched,
 				 const struct rknpu_sched_job *job)
 {
-	return job->wanted ? job->wanted : sched->present;
+	return job->wanted ? job->wanted : sched->present & job->allowed;
 }
 
 /* True if @a goes first, given that both could start. A strict order at any moment. */
@@ -141,7 +141,7 @@ static u32 rknpu_sched_place(const struct rknpu_sched *sched,
 	free &= ~rknpu_sched_held(sched, job);
 	free &= ~rknpu_sched_reserved(sched, job);
 	if (!job->wanted)
-		return rknpu_sched_least_loaded(sched, free);
+		return rknpu_sched_least_loaded(sched, free & job->allowed);
 	return job->wanted & ~free ? 0 : job->wanted;
 }
 
@@ -405,6 +405,7 @@ void rknpu_sched_job_init(struct rknpu_sched_job *job,
 		.client = client,
 		.space = space,
 		.wanted = wanted,
+		.allowed = RKNPU_SCHED_MASKS - 1,
 		.priority = priority,
 		.cost = cost,
 	};

@@ -52,7 +52,8 @@ struct rknpu_sched_client {
  * @charged: clock units paid in advance, settled when the job ends
  * @used_ns: core time used so far, summed over its cores
  * @space: address space it runs in, not NULL; only compared
- * @wanted: core mask asked for, 0 = any one core
+ * @wanted: core mask asked for, 0 = any one core of @allowed
+ * @allowed: cores it may run on; all unless the caller narrows it after init
  * @mask: cores it was given, 0 while it waits
  * @busy: cores of @mask that have not finished yet
  * @cost: estimated work per core (number of tasks)
@@ -68,6 +69,7 @@ struct rknpu_sched_job {
 	u64 used_ns;
 	const void *space;
 	u32 wanted;
+	u32 allowed;
 	u32 mask;
 	u32 busy;
 	u32 cost;

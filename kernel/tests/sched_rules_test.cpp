@@ -56,6 +56,23 @@ TEST_CASE("a job for any core avoids the core that others ask for by name", "[sc
     CHECK(any->mask == 2);
 }
 
+TEST_CASE("a job for any core keeps to the cores it has work for", "[sched]")
+{
+    Bench b;
+    auto* c = b.client();
+    auto* narrow = b.job(c);
+    narrow->allowed = 6;
+    rknpu_sched_enqueue(&b.sched, narrow);
+    auto* wide = b.enqueue(c);
+    REQUIRE(b.pick() == narrow);
+    CHECK(narrow->mask == 2);
+    REQUIRE(b.pick() == wide);
+    CHECK(wide->mask == 1);
+    b.finish(narrow);
+    b.finish(wide);
+    CHECK(b.idle());
+}
+
 TEST_CASE("priority goes before arrival and before fairness", "[sched]") {
     Bench b(1);
     auto* rich = b.client();
