@@ -48,8 +48,9 @@ class DeviceMemory {
     uint64_t size() const { return size_; }
     uint64_t sram_size() const { return sram_size_; }
     bool cacheable() const { return cacheable_; }
-    /// A dma-buf of this memory, owned by this object, -1 if the device has none.
-    int fd() const { return fd_; }
+    /// A file descriptor of this memory (a dma-buf on real devices), made on the first call and
+    /// owned by this object; -1 if it cannot be exported.
+    virtual int fd() = 0;
 
  protected:
     DeviceMemory() = default;
@@ -58,7 +59,6 @@ class DeviceMemory {
     uint64_t size_ = 0;
     uint64_t sram_size_ = 0;
     bool cacheable_ = true;
-    int fd_ = -1;
 };
 
 /// Tasks [first, first + count) of a task buffer.
@@ -92,6 +92,15 @@ struct DeviceInfo {
     uint32_t cores = 1;
 };
 
+/// What this process has asked of a device since it opened it.
+struct DeviceCounters {
+    uint64_t submits = 0;
+    uint64_t syncs = 0;
+    uint64_t synced_bytes = 0;
+    uint64_t allocations = 0;
+    uint64_t live_bytes = 0;
+};
+
 struct SramState {
     uint64_t total = 0;
     uint64_t free = 0;
@@ -119,6 +128,8 @@ class Device {
     virtual Result<JobReport> run(const Job& job) = 0;
 
     virtual SramState sram() const = 0;
+
+    virtual DeviceCounters counters() const = 0;
 };
 
 }  // namespace rknpu

@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: MIT
+#include "device/device.hpp"
+
+#include <cstdlib>
+#include <mutex>
+
+#include "device/drm_device.hpp"
+#include "device/sim_device.hpp"
+
+namespace rknpu {
+
+std::string_view to_string(DeviceKind kind) {
+    return kind == DeviceKind::kDrm ? "drm" : "sim";
+}
+
+std::optional<DeviceKind> device_kind_from(std::string_view text) {
+    if (text == "drm")
+        return DeviceKind::kDrm;
+    if (text == "sim")
+        return DeviceKind::kSim;
+    return std::nullopt;
+}
+
+Result<DeviceKind> default_device_kind() {
+    const char* text = std::getenv("RKNPU_DEVICE");
+    if (text == nullptr || *text == '\0')
+        return DeviceKind::kDrm;
+    if (const auto kind = device_kind_from(text))
+        return *kind;
+    return Status::failure(
+        Error::kInvalidArgument,
+        "RKNPU_DEVICE is '{}'; it may be drm (/dev/dri) or sim (NPU model inside "
+        "the process).",
+        text);
+}
+
+Result<std::shared_ptr<Device>> Device::open(DeviceKind kind) {
+    // One open file per process and kind, as the tokens of the driver belong to an open file.
+    static std::mutex mutex;
+    static std::weak_ptr<Device> open_devices[2];
+    const std::lock_guard lock(mutex);
+    auto& slot = open_devices[static_cast<size_t>(kind)];
+    if (auto device = slot.lock())
+        return device;
+    auto device = kind == DeviceKind::kDrm ? open_drm_device() : open_sim_device();
+    if (device.ok())
+        slot = device.value();
+    return device;
+}
+
+}  // namespace rknpu

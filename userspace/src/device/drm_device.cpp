@@ -1,0 +1,338 @@
+// SPDX-License-Identifier: MIT
+#include "device/drm_device.hpp"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <xf86drm.h>
+
+#include <algorithm>
+#include <atomic>
+#include <cerrno>
+#include <cstring>
+#include <vector>
+
+#include "../../../uapi/rknpu_drm.h"
+#include "core/log.hpp"
+#include "core/unique_fd.hpp"
+
+namespace rknpu {
+namespace {
+
+constexpr const char* kDirectory = "/dev/dri";
+constexpr uint32_t kOldestDriver = 700;  // 0.7.0, the oldest one with this interface
+/// Version registers of RK3588 and RK3576 alike; the chip's name comes from the device tree.
+constexpr uint32_t kHwVersionRk3588 = 0x46495245;
+
+struct Shared {
+    UniqueFd fd;
+    std::atomic<uint64_t> submits{0}, syncs{0}, synced_bytes{0}, allocations{0}, live_bytes{0};
+};
+
+class DrmMemory final : public DeviceMemory {
+ public:
+    DrmMemory(std::shared_ptr<Shared> shared, const rknpu_mem_create& made, uint64_t size,
+              bool imported)
+        : shared_(std::move(shared)),
+          handle_(made.handle),
+          token_(made.obj_addr),
+          imported_(imported) {
+        device_address_ = made.dma_addr;
+        size_ = size;
+        sram_size_ = made.sram_size;
+        if (!imported_)
+            shared_->live_bytes += size_;
+    }
+
+    ~DrmMemory() override {
+        if (!bytes_.empty())
+            munmap(bytes_.data(), bytes_.size());
+        rknpu_mem_destroy destroy{};
+        destroy.handle = handle_;
+        destroy.obj_addr = token_;
+        drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_DESTROY, &destroy);
+        if (!imported_)
+            shared_->live_bytes -= size_;
+    }
+
+    Status map() {
+        rknpu_mem_map request{};
+        request.handle = handle_;
+        if (drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_MAP, &request) != 0)
+            return Status::failure(Error::kFail, "failed to get map offset: {}",
+                                   std::strerror(errno));
+        void* start = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, shared_->fd.get(),
+                           static_cast<off_t>(request.offset));
+        if (start == MAP_FAILED)
+            return Status::failure(Error::kNoMemory, "cannot map {} bytes of NPU memory: {}", size_,
+                                   std::strerror(errno));
+        bytes_ = {static_cast<std::byte*>(start), size_};
+        return {};
+    }
+
+    int fd() override {
+        if (!export_.valid()) {
+            int fd = -1;
+            if (drmPrimeHandleToFD(shared_->fd.get(), handle_, DRM_CLOEXEC | DRM_RDWR, &fd) == 0)
+                export_.reset(fd);
+        }
+        return export_.get();
+    }
+
+    void set_cacheable(bool cacheable) { cacheable_ = cacheable; }
+    uint64_t token() const { return token_; }
+    bool imported() const { return imported_; }
+
+ private:
+    std::shared_ptr<Shared> shared_;
+    uint32_t handle_;
+    uint64_t token_;
+    bool imported_;
+    UniqueFd export_;
+};
+
+class DrmDevice final : public Device {
+ public:
+    DrmDevice(UniqueFd fd, std::string node) : shared_(std::make_shared<Shared>()) {
+        shared_->fd = std::move(fd);
+        info_.node = std::move(node);
+    }
+
+    Status start() {
+        uint32_t version = 0;
+        if (!action(RKNPU_GET_DRV_VERSION, version) || version < kOldestDriver)
+            return Status::failure(Error::kDeviceUnavailable,
+                                   "{}: driver version {} is too old, 0.7.0 or newer is needed",
+                                   info_.node, version);
+        info_.driver_version =
+            fmt::format("{}.{}.{}", version / 10000, version / 100 % 100, version % 100);
+        uint32_t hardware = 0;
+        action(RKNPU_GET_HW_VERSION, hardware);
+        identify(hardware);
+        uint32_t iommu = 0;
+        iommu_ = action(RKNPU_GET_IOMMU_EN, iommu) && iommu != 0;
+        return {};
+    }
+
+    const DeviceInfo& info() const override { return info_; }
+
+    Result<std::unique_ptr<DeviceMemory>> allocate(const MemoryRequest& request) override {
+        rknpu_mem_create create{};
+        create.size = request.size;
+        create.flags = RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT;
+        if (iommu_)
+            create.flags |= RKNPU_MEM_NON_CONTIGUOUS;
+        if (request.cacheable)
+            create.flags |= RKNPU_MEM_CACHEABLE;
+        if (request.holds_tasks)
+            create.flags |= RKNPU_MEM_KERNEL_MAPPING;
+        if (request.try_sram) {
+            create.flags |= RKNPU_MEM_TRY_ALLOC_SRAM;
+            create.sram_size = request.sram_limit;
+        }
+        create.iommu_domain_id = request.iommu_domain;
+        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_MEM_CREATE, &create) != 0)
+            return Status::failure(errno == EINVAL ? Error::kInvalidArgument : Error::kNoMemory,
+                                   "cannot allocate {} bytes of NPU memory: {}", request.size,
+                                   std::strerror(errno));
+        if (!request.try_sram)
+            create.sram_size = 0;
+        auto memory = std::make_unique<DrmMemory>(shared_, create, request.size, false);
+        memory->set_cacheable(request.cacheable);
+        if (auto status = memory->map(); !status.ok())
+            return status;
+        ++shared_->allocations;
+        return std::unique_ptr<DeviceMemory>(std::move(memory));
+    }
+
+    Result<std::unique_ptr<DeviceMemory>> import(int dmabuf) override {
+        rknpu_mem_create create{};
+        if (drmPrimeFDToHandle(fd(), dmabuf, &create.handle) != 0)
+            return Status::failure(Error::kInvalidArgument, "cannot import fd {} as a dma-buf: {}",
+                                   dmabuf, std::strerror(errno));
+        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_MEM_CREATE, &create) != 0) {
+            const int reason = errno;
+            drmCloseBufferHandle(fd(), create.handle);
+            return Status::failure(Error::kFail, "cannot map dma-buf {} for the NPU: {}", dmabuf,
+                                   std::strerror(reason));
+        }
+        auto memory = std::make_unique<DrmMemory>(shared_, create, create.size, true);
+        memory->set_cacheable(false);
+        return std::unique_ptr<DeviceMemory>(std::move(memory));
+    }
+
+    Status sync(const DeviceMemory& memory, uint64_t offset, uint64_t length,
+                SyncDirection direction) override {
+        if (!memory.cacheable() || length == 0)
+            return {};
+        const auto& own = static_cast<const DrmMemory&>(memory);
+        rknpu_mem_sync request{};
+        request.flags = static_cast<uint32_t>(direction);
+        request.obj_addr = own.token();
+        request.offset = offset;
+        request.size = length;
+        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_MEM_SYNC, &request) != 0)
+            return Status::failure(Error::kFail, "failed to sync memory, offset {}, size {}: {}",
+                                   offset, length, std::strerror(errno));
+        ++shared_->syncs;
+        shared_->synced_bytes += length;
+        return {};
+    }
+
+    Result<JobReport> run(const Job& job) override {
+        rknpu_submit submit{};
+        submit.flags = RKNPU_JOB_PC | RKNPU_JOB_PINGPONG;
+        if (job.nonblocking)
+            submit.flags |= RKNPU_JOB_NONBLOCK | RKNPU_JOB_FENCE_OUT;
+        submit.fence_fd = -1;
+        if (job.in_fence >= 0) {
+            submit.flags |= RKNPU_JOB_FENCE_IN;
+            submit.fence_fd = job.in_fence;
+        }
+        submit.timeout = job.timeout_ms;
+        submit.priority = job.priority;
+        submit.task_obj_addr = static_cast<const DrmMemory&>(*job.tasks).token();
+        submit.iommu_domain_id = static_cast<uint32_t>(job.iommu_domain);
+        submit.core_mask = job.core_mask;
+        for (size_t i = 0; i < job.ranges.size(); ++i) {
+            submit.subcore_task[i] = {job.ranges[i].first, job.ranges[i].count};
+            submit.task_number += job.ranges[i].count;
+        }
+        // Chips with one core look at these two instead.
+        submit.task_start = job.ranges[0].first;
+        if (info_.cores == 1)
+            submit.task_number = job.ranges[0].count;
+        ++shared_->submits;
+        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_SUBMIT, &submit) != 0)
+            return submit_failed(submit, errno);
+        JobReport report;
+        report.core_mask = submit.core_mask;
+        report.hw_time_ns = static_cast<uint64_t>(std::max<int64_t>(submit.hw_elapse_time, 0));
+        report.out_fence = job.nonblocking ? submit.fence_fd : -1;
+        return report;
+    }
+
+    SramState sram() const override {
+        uint32_t total = 0;
+        uint32_t free = 0;
+        action(RKNPU_GET_TOTAL_SRAM_SIZE, total);
+        action(RKNPU_GET_FREE_SRAM_SIZE, free);
+        return {total, free};
+    }
+
+    DeviceCounters counters() const override {
+        return {shared_->submits, shared_->syncs, shared_->synced_bytes, shared_->allocations,
+                shared_->live_bytes};
+    }
+
+ private:
+    int fd() const { return shared_->fd.get(); }
+
+    bool action(uint32_t code, uint32_t& value) const {
+        rknpu_action request{};
+        request.flags = code;
+        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_ACTION, &request) != 0)
+            return false;
+        value = request.value;
+        return true;
+    }
+
+    /// Device trees name the chip in the last strings of the root's compatible list.
+    void identify(uint32_t hardware) {
+        info_.soc = hardware == kHwVersionRk3588 ? "rk3588" : "rk3566";
+        std::string text(256, '\0');
+        const UniqueFd file(::open("/proc/device-tree/compatible", O_RDONLY | O_CLOEXEC));
+        const auto length = file.valid() ? ::read(file.get(), text.data(), text.size()) : -1;
+        text.resize(static_cast<size_t>(std::max<ssize_t>(length, 0)));
+        for (const char* name : {"rk3588", "rk3576", "rk3568", "rk3566", "rk3562"}) {
+            if (text.find(std::string("rockchip,") + name) != std::string::npos) {
+                info_.soc = name;
+                break;
+            }
+        }
+        info_.cores = info_.soc == "rk3588" ? 3 : info_.soc == "rk3576" ? 2 : 1;
+    }
+
+    static Status submit_failed(const rknpu_submit& submit, int reason) {
+        const auto kind = reason == ETIMEDOUT ? Error::kTimeout : Error::kFail;
+        return Status::failure(kind,
+                               "failed to submit!, flags: {:#x}, task start: {}, task number: {}, "
+                               "run task counter: {}, core mask: {:#x}: {}",
+                               submit.flags, submit.task_start, submit.task_number,
+                               submit.task_counter, submit.core_mask, std::strerror(reason));
+    }
+
+    std::shared_ptr<Shared> shared_;
+    DeviceInfo info_;
+    bool iommu_ = false;
+};
+
+bool is_rknpu(int fd) {
+    drmVersionPtr version = drmGetVersion(fd);
+    if (version == nullptr)
+        return false;
+    const bool match = std::strcmp(version->name, "rknpu") == 0;
+    drmFreeVersion(version);
+    return match;
+}
+
+/// Render nodes first: they need fewer rights.
+std::vector<std::string> list_nodes() {
+    std::vector<std::string> render;
+    std::vector<std::string> primary;
+    if (DIR* directory = opendir(kDirectory)) {
+        while (const dirent* entry = readdir(directory)) {
+            const std::string_view name = entry->d_name;
+            if (name.starts_with("renderD"))
+                render.emplace_back(fmt::format("{}/{}", kDirectory, name));
+            else if (name.starts_with("card"))
+                primary.emplace_back(fmt::format("{}/{}", kDirectory, name));
+        }
+        closedir(directory);
+    }
+    std::sort(render.begin(), render.end());
+    std::sort(primary.begin(), primary.end());
+    render.insert(render.end(), primary.begin(), primary.end());
+    return render;
+}
+
+Status not_found(size_t tried, const std::string& denied) {
+    constexpr const char* kSim =
+        " To try without a board set RKNPU_DEVICE=sim (NPU model inside the process).";
+    if (!denied.empty())
+        return Status::failure(Error::kDeviceUnavailable,
+                               "No permission for {}: add the user to the group that owns it "
+                               "(render or video).{}",
+                               denied, kSim);
+    return Status::failure(
+        Error::kDeviceUnavailable,
+        "failed to open rknpu module: none of {} nodes in {} belongs to the rknpu "
+        "driver. Load it (insmod rknpu.ko).{}",
+        tried, kDirectory, kSim);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> open_drm_device() {
+    std::string denied;
+    const auto nodes = list_nodes();
+    for (const auto& node : nodes) {
+        UniqueFd fd(open(node.c_str(), O_RDWR | O_CLOEXEC));
+        if (!fd.valid()) {
+            if (errno == EACCES || errno == EPERM)
+                denied += (denied.empty() ? "" : ", ") + node;
+            continue;
+        }
+        if (!is_rknpu(fd.get()))
+            continue;
+        auto device = std::make_shared<DrmDevice>(std::move(fd), node);
+        if (auto status = device->start(); !status.ok())
+            return status;
+        log(LogLevel::kInfo, "{}: rknpu driver {}, {}", node, device->info().driver_version,
+            device->info().soc);
+        return std::shared_ptr<Device>(std::move(device));
+    }
+    return not_found(nodes.size(), denied);
+}
+
+}  // namespace rknpu

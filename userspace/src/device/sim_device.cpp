@@ -1,0 +1,337 @@
+// SPDX-License-Identifier: MIT
+// Does what the kernel driver does, with the same register writes, on the model in this process.
+#include "device/sim_device.hpp"
+
+#include <bit>
+#include <charconv>
+#include <chrono>
+#include <condition_variable>
+#include <cstdlib>
+#include <cstring>
+#include <mutex>
+#include <npuregs/regs.hpp>
+#include <npusim/npu.hpp>
+
+#include "core/bytes.hpp"
+#include "core/log.hpp"
+#include "device/sim_memory.hpp"
+
+namespace rknpu {
+namespace {
+
+namespace pc = npuregs::pc;
+
+constexpr size_t kMaxCores = 3;
+constexpr size_t kTaskBytes = 40;  // struct rknpu_task
+constexpr uint32_t kTailWords = 4;
+constexpr uint32_t kClearAll = 0x1ffff;
+constexpr uint32_t kCompletionBits = 0xfff;
+constexpr uint32_t kGroupPointer = 0xe;  // ping-pong on in both directions, toggled by use
+/// The model computes much slower than the chip, so its time limit is longer.
+constexpr unsigned kTimeoutFactor = 100;
+constexpr const char* kDriverVersion = "0.9.8";  // whose rules this file follows
+
+struct Task {
+    uint32_t int_mask;
+    uint32_t amount;
+    uint64_t address;
+};
+
+/// Offsets as in struct rknpu_task.
+Task load_task(std::span<const std::byte> bytes, uint32_t index) {
+    const size_t at = index * kTaskBytes;
+    return {load<uint32_t>(bytes, at + 12), load<uint32_t>(bytes, at + 24),
+            load<uint64_t>(bytes, at + 32)};
+}
+
+/// What one core has to do for a job.
+struct Work {
+    unsigned core = 0;
+    TaskRange range;
+};
+
+class SimDevice final : public Device {
+ public:
+    SimDevice(const npusim::SocConfig& soc, unsigned threads)
+        : soc_(soc),
+          space_(std::make_shared<SimAddressSpace>(soc.sram_size)),
+          npu_(soc, space_->memory(), options(threads)) {
+        info_.soc = std::string(soc.name);
+        info_.driver_version = kDriverVersion;
+        info_.node = "sim";
+        info_.cores = soc.cores;
+        npu_.set_job_handler([this](const npusim::JobResult& result) {
+            const std::lock_guard lock(mutex_);
+            cores_[result.core].result = result;
+            changed_.notify_all();
+        });
+        npu_.set_irq_handler([this](unsigned core, bool level) {
+            const std::lock_guard lock(mutex_);
+            cores_[core].interrupt = level;
+            changed_.notify_all();
+        });
+    }
+
+    const DeviceInfo& info() const override { return info_; }
+
+    Result<std::unique_ptr<DeviceMemory>> allocate(const MemoryRequest& request) override {
+        return SimMemory::create(space_, request);
+    }
+
+    Result<std::unique_ptr<DeviceMemory>> import(int fd) override {
+        return SimMemory::import(space_, fd);
+    }
+
+    Status sync(const DeviceMemory& memory, uint64_t offset, uint64_t length,
+                SyncDirection) override {
+        if (!memory.cacheable() || length == 0)
+            return {};
+        if (!range_inside(offset, length, memory.size()))
+            return Status::failure(Error::kFail,
+                                   "failed to sync memory: offset {} and size {} of {} bytes",
+                                   offset, length, memory.size());
+        space_->count_sync(length);
+        return {};
+    }
+
+    Result<JobReport> run(const Job& job) override {
+        if (auto status = check(job); !status.ok())
+            return status;
+        space_->count_submit();
+        std::vector<Work> work = claim(job);
+        const auto start = std::chrono::steady_clock::now();
+        Status status;
+        for (const auto& item : work)
+            begin(job, item);
+        for (auto& item : work) {
+            auto one = finish(job, item);
+            if (status.ok())
+                status = std::move(one);
+        }
+        const auto time = std::chrono::steady_clock::now() - start;
+        JobReport report;
+        for (const auto& item : work)
+            report.core_mask |= 1u << item.core;
+        report.hw_time_ns = static_cast<uint64_t>(
+            std::chrono::duration_cast<std::chrono::nanoseconds>(time).count());
+        release(report.core_mask, status.ok());
+        if (!status.ok())
+            return status;
+        return report;
+    }
+
+    SramState sram() const override { return space_->sram(); }
+
+    DeviceCounters counters() const override { return space_->counters(); }
+
+ private:
+    struct Core {
+        bool busy = false;
+        bool interrupt = false;
+        std::optional<npusim::JobResult> result;
+    };
+
+    static npusim::NpuOptions options(unsigned threads) {
+        npusim::NpuOptions out;
+        out.threads_per_core = threads;
+        return out;
+    }
+
+    static Status refuse(std::string_view why) {
+        return Status::failure(Error::kFail, "failed to submit!, the sim device refuses: {}", why);
+    }
+
+    /// Range of core `core` in a job for `mask`, by the driver's rule.
+    static TaskRange range_of(const Job& job, uint32_t mask, unsigned core) {
+        return job.ranges[std::popcount(mask) == 3 ? core + 2 : core];
+    }
+
+    /// The driver's checks of a job.
+    Status check(const Job& job) const {
+        const uint32_t all = (1u << soc_.cores) - 1;
+        if ((job.core_mask & ~all) != 0)
+            return refuse(fmt::format("core mask {:#x}, {} has {} cores", job.core_mask, soc_.name,
+                                      soc_.cores));
+        if (job.core_mask == 5 || job.core_mask == 6)
+            return refuse(fmt::format("core mask {:#x} is no combination", job.core_mask));
+        bool any = false;
+        for (unsigned core = 0; core < soc_.cores; ++core) {
+            if (job.core_mask != 0 && (job.core_mask >> core & 1) == 0)
+                continue;
+            const TaskRange range = range_of(job, job.core_mask, core);
+            any = any || range.count != 0;
+            if (auto status = check_range(job, range); !status.ok())
+                return status;
+        }
+        return any ? Status() : refuse("no core has a task");
+    }
+
+    Status check_range(const Job& job, TaskRange range) const {
+        if (range.count == 0)
+            return {};
+        const auto bytes = job.tasks->bytes();
+        if (!range_inside(uint64_t{range.first} * kTaskBytes, uint64_t{range.count} * kTaskBytes,
+                          bytes.size()))
+            return refuse(fmt::format("tasks {} to {} lie outside the task buffer", range.first,
+                                      uint64_t{range.first} + range.count));
+        const Task first = load_task(bytes, range.first);
+        const Task last = load_task(bytes, range.first + range.count - 1);
+        for (const Task& task : {first, last}) {
+            if (task.int_mask == 0 || (task.int_mask & ~kCompletionBits) != 0)
+                return refuse(fmt::format("a task has the interrupt mask {:#x}", task.int_mask));
+        }
+        const uint64_t length = (uint64_t{first.amount} + kTailWords) * sizeof(uint64_t);
+        if (first.amount == 0 || first.address % 16 != 0 ||
+            !space_->contains(first.address, length))
+            return refuse(fmt::format("the commands of task {} ({:#x}, {} words) lie in no buffer",
+                                      range.first, first.address, first.amount));
+        return {};
+    }
+
+    /// Waits for the cores of the job: the named ones, or the first idle one that has a range.
+    std::vector<Work> claim(const Job& job) {
+        std::unique_lock lock(mutex_);
+        std::vector<Work> work;
+        changed_.wait(lock, [&] {
+            work.clear();
+            for (unsigned core = 0; core < soc_.cores; ++core) {
+                const bool named = (job.core_mask >> core & 1) != 0;
+                const TaskRange range = range_of(job, job.core_mask, core);
+                if (job.core_mask != 0 && named && cores_[core].busy)
+                    return false;
+                const bool wanted = job.core_mask != 0 ? named : !cores_[core].busy && work.empty();
+                if (wanted && range.count != 0)
+                    work.push_back({core, range});
+            }
+            return !work.empty();
+        });
+        for (const auto& item : work)
+            cores_[item.core].busy = true;
+        return work;
+    }
+
+    void release(uint32_t mask, bool good) {
+        if (!good) {
+            npu_.assert_reset(mask, true);
+            npu_.assert_reset(mask, false);
+        }
+        const std::lock_guard lock(mutex_);
+        for (unsigned core = 0; core < soc_.cores; ++core) {
+            if ((mask >> core & 1) != 0)
+                cores_[core].busy = false;
+        }
+        changed_.notify_all();
+    }
+
+    uint32_t largest_batch() const { return (1u << soc_.task_number_bits) - 1; }
+
+    /// The register writes that start a batch, in the driver's order.
+    void begin(const Job& job, const Work& item) {
+        const unsigned core = item.core;
+        const auto bytes = job.tasks->bytes();
+        const uint32_t count = std::min(item.range.count, largest_batch());
+        const Task first = load_task(bytes, item.range.first);
+        const Task last = load_task(bytes, item.range.first + count - 1);
+        {
+            const std::lock_guard lock(mutex_);
+            cores_[core].result.reset();
+            cores_[core].interrupt = false;
+        }
+        npu_.write(core, pc::kBaseAddress, 1);
+        if (soc_.cores > 1) {
+            npu_.write(core, npuregs::cna::kSPointer, kGroupPointer + (core << 28));
+            npu_.write(core, npuregs::core::kSPointer, kGroupPointer + (core << 28));
+        }
+        npu_.write(core, pc::kBaseAddress, static_cast<uint32_t>(first.address));
+        const uint32_t scale = soc_.fetch_words_per_amount;
+        npu_.write(core, pc::kRegisterAmounts, (first.amount + kTailWords + scale - 1) / scale - 1);
+        npu_.write(core, pc::kInterruptMask, last.int_mask);
+        npu_.write(core, pc::kInterruptClear, first.int_mask);
+        // Bits above the number: ping-pong, clear the count, and one that drivers always set.
+        npu_.write(core, pc::kTaskCon, 7u << soc_.task_number_bits | count);
+        npu_.write(core, pc::kTaskDmaBaseAddr, 0);
+        npu_.write(core, pc::kOperationEnable, 1);
+        npu_.write(core, pc::kOperationEnable, 0);
+    }
+
+    Status finish(const Job& job, Work& item) {
+        for (;;) {
+            const uint32_t count = std::min(item.range.count, largest_batch());
+            const auto last = load_task(job.tasks->bytes(), item.range.first + count - 1);
+            if (auto status = wait(job, item, last.int_mask); !status.ok())
+                return status;
+            store<uint32_t>(job.tasks->bytes(), (item.range.first + count - 1) * kTaskBytes + 20,
+                            last.int_mask);
+            item.range = {item.range.first + count, item.range.count - count};
+            if (item.range.count == 0)
+                return {};
+            begin(job, item);
+        }
+    }
+
+    Status wait(const Job& job, const Work& item, uint32_t int_mask) {
+        npusim::JobResult result;
+        {
+            std::unique_lock lock(mutex_);
+            auto& core = cores_[item.core];
+            const auto limit = std::chrono::milliseconds(uint64_t{job.timeout_ms} * kTimeoutFactor);
+            const bool ended = changed_.wait_for(lock, limit, [&] {
+                return core.result && (core.result->end != npusim::JobEnd::kDone || core.interrupt);
+            });
+            if (!ended)
+                return Status::failure(Error::kTimeout,
+                                       "failed to submit!, the job did not end within {} ms",
+                                       limit.count());
+            result = *core.result;
+        }
+        if (result.end != npusim::JobEnd::kDone)
+            return failed(item, result);
+        const uint32_t status = npu_.read(item.core, pc::kInterruptStatus) & kCompletionBits;
+        // Either register group of a block may have completed.
+        const uint32_t pairs = status | (status & 0x555) << 1 | (status & 0xaaa) >> 1;
+        npu_.write(item.core, pc::kInterruptClear, kClearAll);
+        if (pairs != int_mask)
+            return Status::failure(Error::kFail,
+                                   "failed to submit!, interrupt status {:#x}, wanted {:#x}",
+                                   status, int_mask);
+        return {};
+    }
+
+    static Status failed(const Work& item, const npusim::JobResult& result) {
+        const auto error = result.end == npusim::JobEnd::kHung ? Error::kTimeout : Error::kFail;
+        return Status::failure(error,
+                               "failed to submit!, core {}, task start: {}, task number: {}, run "
+                               "task counter: {}: {}",
+                               item.core, item.range.first, item.range.count, result.tasks_done,
+                               result.text);
+    }
+
+    const npusim::SocConfig& soc_;
+    DeviceInfo info_;
+    std::shared_ptr<SimAddressSpace> space_;
+    mutable std::mutex mutex_;  // protects cores_
+    std::condition_variable changed_;
+    std::array<Core, kMaxCores> cores_;
+    npusim::Npu npu_;  // last: its threads use the members above
+};
+
+unsigned threads_from_environment() {
+    const char* text = std::getenv("RKNPU_SIM_THREADS");
+    unsigned threads = 1;
+    if (text != nullptr)
+        std::from_chars(text, text + std::strlen(text), threads);
+    return std::clamp(threads, 1u, 64u);
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Device>> open_sim_device() {
+    const char* name = std::getenv("RKNPU_SIM_SOC");
+    const auto* soc = npusim::SocConfig::find(name == nullptr ? "rk3588" : name);
+    if (soc == nullptr)
+        return Status::failure(Error::kDeviceUnavailable,
+                               "RKNPU_SIM_SOC is '{}', which is no known chip.", name);
+    return std::shared_ptr<Device>(std::make_shared<SimDevice>(*soc, threads_from_environment()));
+}
+
+}  // namespace rknpu
