@@ -3,7 +3,7 @@
 # Fetch what the emulated board needs into the cache folder and unpack it there.
 #
 #   fetch.sh ITEM...      ITEM: qemu busybox kernel-6.1 kernel-6.12 kernel-7.3 kernel-5.10
-#                               sysroot-arm64 sysroot-armhf
+#                               sysroot-arm64 sysroot-armhf checkpatch
 #   fetch.sh --path ITEM  print the folder of an item that was fetched before
 #
 # Versions are whatever the mirror's (signed) indices say today. An item is fetched again only when
@@ -39,7 +39,7 @@ kernel_closure() {
         case $seen in *" $package "*) continue ;; esac
         seen+="$package "
         case $package in linux-image-arm64 | linux-headers-arm64) ;; *) echo "$package" ;; esac
-        # shellcheck disable=SC2046 # package names hold no blanks
+        # shellcheck disable=SC2207 # package names hold no blanks
         queue+=($(kernel_depends "$package"))
     done
 }
@@ -129,6 +129,7 @@ recipe_busybox() { # recipe_busybox TREE
     private_apt busybox arm64 "$(. /etc/os-release && echo "$VERSION_CODENAME")"
     step "fetching busybox for the guest" download_into "$1/debs" busybox-static
     unpack_debs "$1/debs" "$1" >/dev/null
+    # shellcheck disable=SC2115 # the caller gives a folder below the cache
     rm -rf "$1/debs" "$1/usr/share"
     cp "$1"/*bin/busybox "$1/busybox" 2>/dev/null || cp "$1/usr/bin/busybox" "$1/busybox"
 }
@@ -144,17 +145,41 @@ recipe_sysroot() {
     rm -rf "$tree/debs" "$tree/usr/share/doc"
 }
 
+# recipe_checkpatch TREE: no small package carries it, so it is cut out of the kernel's source.
+recipe_checkpatch() {
+    local tree=$1 package
+    private_apt checkpatch "$(dpkg --print-architecture)" bookworm-backports ||
+        die "no mirror of this machine's apt carries bookworm-backports" "set RKNPU_MIRROR"
+    package=$(apt-cache pkgnames linux-source-6 | sort -V | tail -n 1)
+    [ -n "$package" ] || die "the mirror offers no linux-source-6.x"
+    step "fetching $package (for checkpatch)" download_into "$tree/debs" "$package"
+    step "taking checkpatch out of it" take_checkpatch "$tree"
+    rm -rf "$tree/debs"
+    echo "$package" >"$tree/release"
+}
+
+take_checkpatch() { # take_checkpatch TREE
+    dpkg-deb --fsys-tarfile "$1"/debs/*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+        tar -xJ -C "$1" --strip-components=2 --wildcards '*/scripts/checkpatch.pl' \
+            '*/scripts/spelling.txt' '*/scripts/const_structs.checkpatch'
+    [ -e "$1/checkpatch.pl" ]
+}
+
 fetch_item() { # fetch_item ITEM
     local item=$1 hash dir=$RKNPU_CACHE/$1 work
-    local -a recipe
+    local -a recipe parts=()
     case $item in
     qemu) recipe=(recipe_qemu) ;;
     busybox) recipe=(recipe_busybox) ;;
-    kernel-*) recipe=(recipe_kernel "${item#kernel-}") ;;
+    checkpatch) recipe=(recipe_checkpatch) parts=(take_checkpatch) ;;
+    kernel-*)
+        recipe=(recipe_kernel "${item#kernel-}")
+        parts=(kernel_suites kernel_depends kernel_closure)
+        ;;
     sysroot-*) recipe=(recipe_sysroot "${item#sysroot-}") ;;
     *) die "unknown item '$item'" "see the head of scripts/fetch.sh for the list" ;;
     esac
-    hash=$(declare -f "${recipe[0]}" kernel_suites kernel_depends kernel_closure unpack_debs | sha256sum | cut -c 1-16)
+    hash=$(declare -f "${recipe[0]}" "${parts[@]}" | sha256sum | cut -c 1-16)
     mkdir -p "$RKNPU_CACHE/lock"
     exec 9>"$RKNPU_CACHE/lock/$item"
     flock -n 9 || { say "  waiting for another run that fetches $item" && flock 9; }

@@ -60,6 +60,7 @@ debian_mirrors() {
     # source of this release is a candidate.
     local codename
     codename=$(. /etc/os-release && printf '%s' "${VERSION_CODENAME:-}")
+    # shellcheck disable=SC2016 # apt expands them
     apt-get indextargets --format '$(ORIGIN)|$(COMPONENT)|$(RELEASE)|$(REPO_URI)' \
         'Created-By: Packages' |
         awk -F'|' -v codename="$codename" '

@@ -104,10 +104,9 @@ trap cleanup EXIT
 root=$run/root
 mkdir -p "$root"/{bin,sbin,dev,proc,sys,tmp,data,lib/modules,etc/rknpu/run,usr/bin}
 cp "$busybox" "$root/bin/busybox"
-for applet in sh $(strings "$busybox" | grep -xE '[a-z][a-z0-9]{1,11}' | grep -xFf \
-    "$RKNPU_ROOT/scripts/vm/applets" | sort -u); do
+while read -r applet; do
     ln -sf busybox "$root/bin/$applet"
-done
+done < <(grep -v "^#" "$RKNPU_ROOT/scripts/vm/applets")
 install -m 755 "$RKNPU_ROOT/scripts/vm/init" "$root/init"
 install -m 755 "$RKNPU_ROOT/scripts/vm/expect-fault" "$root/bin/expect-fault"
 
@@ -122,6 +121,7 @@ add_libraries() {
     esac
     local sysroot=$RKNPU_CACHE/sysroot-arm64
     [ "$triplet" = aarch64-linux-gnu ] || sysroot=$RKNPU_CACHE/sysroot-armhf
+    # shellcheck disable=SC2013 # library names hold no blanks
     for library in $(sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p; s/.*interpreter: .*\/\(.*\)\]/\1/p' <<<"$header"); do
         [ ! -e "$root/lib/$triplet/$library" ] || continue
         for dir in "${library_dirs[@]}" "/usr/$triplet/lib" "$sysroot/usr/lib/$triplet" \
@@ -236,7 +236,8 @@ for _ in $(seq 100); do
 done
 
 start=$SECONDS qemu_status=0
-: >"$out/console.log" >"$out/output.log"
+: >"$out/console.log"
+: >"$out/output.log"
 timeout --foreground -k 5 "$timeout" "$qemu" "${machine[@]}" -dtb "$run/board.dtb" \
     "${functions[@]}" -kernel "$tree/vmlinuz" -initrd "$run/initrd" \
     -append "console=ttyAMA0 loglevel=5 panic=-1 $append" </dev/null >>"$out/qemu.log" 2>&1 ||

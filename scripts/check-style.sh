@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Style of the whole tree: licences, formatting, shell, kernel style, sparse, includes, sizes.
+# RKNPU_RESULTS names a file that gets "pass|fail|skip style: NAME" lines.
+# shellcheck disable=SC2317 # the functions are called by name through check()
+set -uo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+cd "$RKNPU_ROOT" || exit 1
+
+failed=0
+check() { # check NAME COMMAND...: 0 pass, 4 skip, else fail; the output is shown unless it passes
+    local name=$1 status=0 output word
+    shift
+    output=$("$@" 2>&1) || status=$?
+    case $status in 0) word=pass ;; 4) word=skip ;; *) word=fail && failed=1 ;; esac
+    [ -z "${RKNPU_RESULTS:-}" ] || echo "$word style: $name" >>"$RKNPU_RESULTS"
+    say "  $word: $name"
+    [ $word = pass ] || printf '%s\n' "$output" | head -n "${STYLE_LINES:-40}" | sed 's/^/    /' >&2
+}
+
+files() { git ls-files -- "$@" | while read -r file; do [ ! -f "$file" ] || echo "$file"; done; }
+
+format() {
+    files 'userspace/*.cpp' 'userspace/*.hpp' 'userspace/*.c' 'userspace/*.h' |
+        xargs -r clang-format --dry-run -Werror
+}
+
+shell() {
+    files '*.sh' 'scripts/vm/init' 'scripts/vm/expect-fault' '.ci/run' 'scripts/rknpu-*' |
+        xargs -r shellcheck -x
+}
+
+checkpatch() {
+    local tool=$RKNPU_CACHE/checkpatch
+    "$RKNPU_ROOT/scripts/fetch.sh" checkpatch || return 1
+    # A uapi header cannot use the kernel's own attribute macros.
+    files 'kernel/*.c' 'kernel/*.h' 'uapi/*.h' | grep -v '^kernel/tests/shim/' |
+        xargs -r perl "$tool/checkpatch.pl" --no-tree --strict --terse --no-summary --file \
+            --show-types --ignore PREFER_DEFINED_ATTRIBUTE_MACRO
+}
+
+sparse_build() {
+    local series=6.12 log
+    "$RKNPU_ROOT/scripts/fetch.sh" "kernel-$series" || return 1
+    log=$(RKNPU_BUILD=$RKNPU_BUILD/sparse "$RKNPU_ROOT/scripts/build-module.sh" "$series" W=1 C=2 2>&1) ||
+        { printf '%s\n' "$log" && return 1; }
+    # Findings in the kernel's own headers are not ours to mend.
+    ! grep -E '(warning|error):' <<<"$log" | grep -vE '(^|/)(include|arch)/'
+}
+
+check "SPDX line first in every file" python3 scripts/style/style.py spdx
+check "no machine paths, mirror names, leftover marks" python3 scripts/style/style.py words
+check "include rules" python3 scripts/style/style.py includes
+check "function and file lengths" python3 scripts/style/style.py lengths
+check "kernel: no version tests, no conditionals in core files" python3 scripts/style/style.py kernel
+check "README.md has at most 120 lines" test "$(wc -l <README.md)" -le 120
+check "userspace is clang-formatted" format
+check "scripts pass shellcheck" shell
+check "kernel and uapi pass checkpatch --strict" checkpatch
+check "driver is sparse clean (W=1 C=2)" sparse_build
+exit $failed

@@ -1,0 +1,140 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# The checks behind "make check".
+#
+#   check.sh [unit|vm|style|all]...     KERNELS="6.1 6.12" chooses the VM's kernels
+#
+# Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
+# "N passed, N failed, N skipped" and the exit status says whether all is well.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+scripts=$RKNPU_ROOT/scripts
+results=$RKNPU_BUILD/check/results
+kernels=${KERNELS:-6.1 6.12}
+data=${RKNPU_TEST_DATA:-$RKNPU_ROOT/../shared/data}
+
+record() { # record WORD NAME
+    printf '%s %s\n' "$1" "$2" >>"$results"
+    [ "$1" = pass ] || say "  $1: $2"
+}
+
+# attempt NAME COMMAND...: one result from a command's exit status
+attempt() {
+    local name=$1
+    shift
+    if "$@"; then record pass "$name"; else record fail "$name"; fi
+}
+
+check_unit() {
+    say "unit tests"
+    "$scripts/build-userspace.sh" host || { record fail "userspace builds" && return; }
+    local dir=$RKNPU_BUILD/userspace report=$RKNPU_BUILD/check/unit.xml
+    rm -f "$report"
+    RKNPU_TEST_DATA=$data step "running ctest" ctest --test-dir "$dir" -j "$(nproc)" \
+        --output-on-failure --output-junit "$report" || true
+    [ -e "$report" ] || { record fail "ctest ran" && return; }
+    python3 "$scripts/style/junit.py" "$report" "unit" >>"$results" ||
+        record fail "ctest report is readable"
+    grep '^fail unit' "$results" >&2 || true
+}
+
+# vm KERNEL NAME OPTION...: one boot
+vm() {
+    local kernel=$1 name=$2 status=0
+    shift 2
+    "$scripts/run-vm.sh" --kernel "$kernel" --name "$kernel $name" --results "$results" "$@" ||
+        status=$?
+    # A runner that breaks before its verdict has written no result.
+    [ "$status" -eq 0 ] || grep -q "^fail $kernel $name:" "$results" ||
+        record fail "$kernel $name: the VM could not be started"
+}
+
+build_guest_programs() {
+    local target
+    "$scripts/fetch.sh" qemu busybox sysroot-arm64 sysroot-armhf
+    "$scripts/build-userspace.sh" host rknpu-sim
+    "$scripts/build-userspace.sh" aarch64 rknnrt rknn-run
+    for target in aarch64:aarch64-linux-gnu- armhf:arm-linux-gnueabihf-; do
+        step "building selftests (${target%%:*})" make -s -C "$RKNPU_ROOT/selftests" \
+            CROSS_COMPILE="${target#*:}" OUT="$RKNPU_BUILD/selftests/${target%%:*}"
+    done
+}
+
+vm_selftests() { # vm_selftests KERNEL ARCH
+    local program options=()
+    while read -r program _; do
+        case $program in '' | '#'*) continue ;; esac
+        options+=(--file "$RKNPU_BUILD/selftests/$2/$program" --run "$program")
+    done <"$RKNPU_ROOT/selftests/list"
+    vm "$1" "selftests $2" "${options[@]}" --timeout 600
+}
+
+# Scripts in userspace/tests/vm run in the guest with the runtime, our models and, when it is there,
+# the shared test data.
+vm_runtime() { # vm_runtime KERNEL
+    local script file options=(--env "RKNPU_MODELS=/data/models" --env "RKNPU_DEVICE=drm")
+    options+=(--file "$RKNPU_ROOT/userspace/models:/data/models")
+    if [ -d "$data/rknn" ]; then
+        options+=(--file "$data/rknn:/data/shared/rknn" --env "RKNPU_TEST_DATA=/data/shared")
+    else
+        say "  no test data in $data: tests that need it are skipped (RKNPU_TEST_DATA names another place)"
+    fi
+    for file in $(cd "$RKNPU_BUILD/aarch64" && find . -name 'librknnrt.so*' -o -type f -perm -u+x \
+        \( -name 'rknn-run' -o -name 'rknpu_vm_tests' \)); do
+        options+=(--file "$RKNPU_BUILD/aarch64/$file")
+    done
+    for script in "$RKNPU_ROOT"/userspace/tests/vm/*.sh; do
+        [ -e "$script" ] || { record fail "$1 runtime: no tests in userspace/tests/vm" && return; }
+        options+=(--file "$script:/tests/${script##*/}" --run "sh /tests/${script##*/}")
+    done
+    vm "$1" "runtime" "${options[@]}" --timeout 600
+}
+
+check_vm() {
+    local kernel
+    say "tests on the emulated board"
+    build_guest_programs || { record fail "the guest's programs build" && return; }
+    for kernel in $kernels; do
+        "$scripts/fetch.sh" "kernel-$kernel"
+        step "building the driver for $kernel" "$scripts/build-module.sh" "$kernel" W=1 ||
+            { record fail "the driver builds for $kernel" && continue; }
+        vm_selftests "$kernel" aarch64
+        vm_selftests "$kernel" armhf
+        vm_runtime "$kernel"
+        vm "$kernel" "load and unload 50 times" --no-load --timeout 600 \
+            --file "$scripts/vm/reload.sh:/tests/reload.sh" --run "sh /tests/reload.sh"
+    done
+}
+
+check_style() {
+    say "style"
+    RKNPU_RESULTS=$results "$scripts/check-style.sh" || true
+}
+
+mkdir -p "$RKNPU_BUILD/check"
+: >"$results"
+[ $# -gt 0 ] || set -- all
+for part in "$@"; do
+    case $part in
+    unit) check_unit ;;
+    vm) check_vm ;;
+    style) check_style ;;
+    all) check_unit && check_style && check_vm ;;
+    *) die "unknown check '$part'" "unit, vm, style or all" ;;
+    esac
+done
+
+passed=$(grep -c '^pass ' "$results" || true)
+failed=$(grep -c '^fail ' "$results" || true)
+skipped=$(grep -c '^skip ' "$results" || true)
+if [ "$skipped" -gt 0 ]; then
+    say "skipped:" && sed -n 's/^skip /  /p' "$results" >&2
+fi
+if [ "$failed" -gt 0 ]; then
+    say "failed:" && sed -n 's/^fail /  /p' "$results" >&2
+fi
+[ "$passed" -gt 0 ] || { say "no check ran" && failed=$((failed + 1)); }
+echo "$passed passed, $failed failed, $skipped skipped"
+[ "$failed" -eq 0 ]
