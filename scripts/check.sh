@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|vm|style|all]...     KERNELS="6.1 6.12" chooses the VM's kernels
+#   check.sh [unit|debug|vm|style|all]...     KERNELS="6.1 6.12" chooses the VM's kernels
 #
 # Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
 # "N passed, N failed, N skipped" and the exit status says whether all is well.
@@ -20,24 +20,20 @@ record() { # record WORD NAME
     [ "$1" = pass ] || say "  $1: $2"
 }
 
-# attempt NAME COMMAND...: one result from a command's exit status
-attempt() {
-    local name=$1
-    shift
-    if "$@"; then record pass "$name"; else record fail "$name"; fi
-}
-
 check_unit() {
     say "unit tests"
     "$scripts/build-userspace.sh" host || { record fail "userspace builds" && return; }
-    local dir=$RKNPU_BUILD/userspace report=$RKNPU_BUILD/check/unit.xml
+    run_ctest "$RKNPU_BUILD/userspace" unit
+}
+
+run_ctest() { # run_ctest BUILD NAME
+    local report=$RKNPU_BUILD/check/$2.xml
     rm -f "$report"
-    RKNPU_TEST_DATA=$data step "running ctest" ctest --test-dir "$dir" -j "$(nproc)" \
+    RKNPU_TEST_DATA=$data step "running ctest" ctest --test-dir "$1" -j "$(nproc)" \
         --output-on-failure --output-junit "$report" || true
-    [ -e "$report" ] || { record fail "ctest ran" && return; }
-    python3 "$scripts/style/junit.py" "$report" "unit" >>"$results" ||
-        record fail "ctest report is readable"
-    grep '^fail unit' "$results" >&2 || true
+    [ -e "$report" ] || { record fail "$2: ctest ran" && return; }
+    python3 "$scripts/style/junit.py" "$report" "$2" >>"$results" ||
+        record fail "$2: ctest report is readable"
 }
 
 # vm KERNEL NAME OPTION...: one boot
@@ -108,6 +104,15 @@ check_vm() {
     done
 }
 
+# The unit tests once more, under the address and undefined behaviour sanitizers.
+check_debug() {
+    say "unit tests under ASan and UBSan"
+    local build=$RKNPU_BUILD/sanitize
+    RKNPU_BUILD=$build CMAKE_ARGS="-DRKNPU_SANITIZE=address,undefined" \
+        "$scripts/build-userspace.sh" host || { record fail "userspace builds with sanitizers" && return; }
+    run_ctest "$build/userspace" sanitized
+}
+
 check_style() {
     say "style"
     RKNPU_RESULTS=$results "$scripts/check-style.sh" || true
@@ -119,10 +124,11 @@ mkdir -p "$RKNPU_BUILD/check"
 for part in "$@"; do
     case $part in
     unit) check_unit ;;
+    debug) check_debug ;;
     vm) check_vm ;;
     style) check_style ;;
     all) check_unit && check_style && check_vm ;;
-    *) die "unknown check '$part'" "unit, vm, style or all" ;;
+    *) die "unknown check '$part'" "unit, debug, vm, style or all" ;;
     esac
 done
 

@@ -1,0 +1,81 @@
+# SPDX-License-Identifier: MIT
+# "make help" lists the targets. KDIR, ARCH, CROSS_COMPILE, LLVM, W, C, CF and V reach kbuild as
+# given on the command line: nothing here sets them.
+
+KDIR   ?= /lib/modules/$(shell uname -r)/build
+PREFIX ?= /usr/local
+VERSION := $(shell sed -n 's/^project.rknpu.* VERSION \([0-9.]*\).*/\1/p' userspace/CMakeLists.txt)
+
+export PREFIX DESTDIR V RKNPU_CACHE RKNPU_BUILD
+BUILD := $(or $(RKNPU_BUILD),$(CURDIR)/build)
+
+.DEFAULT_GOAL := all
+.PHONY: help all modules modules_install userspace dtbs demo check check-unit check-vm check-debug \
+	bench style install uninstall dkms clean
+
+help: ## list the targets
+	@sed -n 's/^\([a-z_-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
+	@echo
+	@echo 'Variables: KDIR ARCH CROSS_COMPILE LLVM W C CF V (kbuild), DESTDIR PREFIX INSTALL_MOD_PATH,'
+	@echo 'RKNPU_BUILD (build folder), RKNPU_CACHE (downloads), KERNELS (of check-vm: "6.1 6.12")'
+
+all: userspace ## driver for KDIR, and userspace
+ifneq ($(wildcard $(KDIR)/Makefile),)
+all: modules
+else
+all: no-kdir
+.PHONY: no-kdir
+no-kdir:
+	@echo 'No kernel headers in $(KDIR): only userspace was built. For the driver: make modules KDIR=DIR'
+endif
+
+modules: ## driver only: kernel/rknpu.ko
+	@test -e $(KDIR)/Makefile || { echo 'No kernel headers in $(KDIR): set KDIR=DIR' >&2; exit 1; }
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules
+
+modules_install: modules ## install the driver (INSTALL_MOD_PATH)
+	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules_install
+
+userspace: ## runtime, tools and NPU model for this machine
+	@scripts/build-userspace.sh host
+
+dtbs: ## device tree overlays for real boards: build/dts/*.dtbo
+	@scripts/build-dtbs.sh
+
+demo: ## run a model on the emulated RK3588 (installs and fetches what is missing)
+	@scripts/setup.sh
+	@scripts/demo.sh
+
+check: ## everything: unit tests, style, tests on the emulated board
+	@scripts/setup.sh
+	@scripts/check.sh all
+
+check-unit: ## unit tests on this machine
+	@scripts/check.sh unit
+
+check-vm: ## kselftests and runtime tests on the emulated board (KERNELS="6.1 6.12")
+	@scripts/check.sh vm
+
+check-debug: ## unit tests of userspace under ASan and UBSan
+	@scripts/check.sh debug
+
+bench: ## speed of the NPU model, with its unit
+	@scripts/bench.sh
+
+style: ## licences, formatting, checkpatch, sparse, include rules, sizes
+	@scripts/check-style.sh
+
+install: userspace ## runtime, headers and tools below DESTDIR/PREFIX
+	DESTDIR='$(DESTDIR)' cmake --install $(BUILD)/userspace --prefix '$(PREFIX)'
+
+uninstall: ## remove what install put there
+	@test -e $(BUILD)/userspace/install_manifest.txt || { echo 'nothing was installed from here' >&2; exit 1; }
+	sed 's|^|$(DESTDIR)|' $(BUILD)/userspace/install_manifest.txt | xargs -r rm -f
+
+dkms: ## stage the driver for DKMS below DESTDIR/usr/src
+	@scripts/stage-dkms.sh '$(DESTDIR)/usr/src/rknpu-$(VERSION)' '$(VERSION)'
+
+clean: ## remove build products, keep the cache
+	rm -rf $(BUILD)
+	@find kernel -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
+		-o -name 'Module.symvers' -o -name 'modules.order' -o -name 'compat_config.h' | xargs -r rm -f
