@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: MIT */
+/* Access to the device node for the selftests: thin, without any check of its own. */
+#ifndef RKNPU_SELFTEST_DEVICE_H
+#define RKNPU_SELFTEST_DEVICE_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "rknpu_drm.h"
+
+#define NPU_PAGE 4096u
+
+/* Memory flags as the closed runtime uses them. */
+#define NPU_MEM_DATA                                                                    \
+	(RKNPU_MEM_NON_CONTIGUOUS | RKNPU_MEM_CACHEABLE |                               \
+	 RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT)
+#define NPU_MEM_TASKS (NPU_MEM_DATA | RKNPU_MEM_KERNEL_MAPPING)
+
+/* A buffer, mapped. */
+struct npu_bo {
+	int fd;
+	uint32_t handle;
+	uint64_t size;
+	uint64_t token;
+	uint64_t iova;
+	uint64_t sram;
+	void *map;
+};
+
+/* ioctl() that returns 0 or a negative errno, and starts again after a signal. */
+int npu_ioctl(int fd, unsigned long request, void *argument);
+
+/* An fd of the primary or render node, or a negative errno; -ENODEV: no such device. */
+int npu_open(void);
+int npu_open_render(void);
+
+/* Action: 0 or a negative errno; *value goes in and comes out. */
+int npu_action(int fd, uint32_t code, uint32_t *value);
+
+/* MEM_CREATE, MEM_MAP, mmap; the size may be any. 0 or a negative errno. */
+int npu_bo_create(int fd, uint32_t flags, uint64_t size, struct npu_bo *bo);
+void npu_bo_destroy(struct npu_bo *bo);
+int npu_bo_sync(const struct npu_bo *bo, uint32_t flags, uint64_t offset, uint64_t size);
+
+/* PRIME; an fd or handle, or a negative errno. */
+int npu_export(int fd, uint32_t handle);
+int npu_import(int fd, int dmabuf, uint32_t *handle);
+
+/* Opens nothing itself: number of cores that accept a job, 1 to 3, or a negative errno. */
+int npu_core_count(int fd);
+
+/* Text of a file under debugfs rknpu/, or a negative errno; zero-terminated. */
+int npu_debugfs_read(const char *name, char *text, size_t size);
+int npu_debugfs_write(const char *name, const void *text, size_t size);
+
+/* SRAM in use, from debugfs mm; -1 when there is none or no debugfs. */
+long long npu_sram_used(void);
+
+uint64_t npu_now_ms(void);
+
+#endif
