@@ -58,5 +58,6 @@ check "README.md has at most 120 lines" test "$(wc -l <README.md)" -le 120
 check "userspace is clang-formatted" format
 check "scripts pass shellcheck" shell
 check "kernel and uapi pass checkpatch --strict" checkpatch
+check "device tree overlays compile without warnings" scripts/build-dtbs.sh
 check "driver is sparse clean (W=1 C=2)" sparse_build
 exit $failed
