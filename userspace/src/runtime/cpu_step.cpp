@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/cpu_step.hpp"
+
+#include <algorithm>
+#include <cstring>
+
+namespace rknpu {
+namespace {
+
+cpu::DType cpu_type(DataType type) {
+    switch (type) {
+        case DataType::kFloat32:
+            return cpu::DType::kF32;
+        case DataType::kFloat16:
+            return cpu::DType::kF16;
+        case DataType::kBfloat16:
+            return cpu::DType::kBf16;
+        case DataType::kInt8:
+            return cpu::DType::kI8;
+        case DataType::kUint8:
+        case DataType::kInt4:
+            return cpu::DType::kU8;
+        case DataType::kInt16:
+            return cpu::DType::kI16;
+        case DataType::kUint16:
+            return cpu::DType::kU16;
+        case DataType::kInt32:
+            return cpu::DType::kI32;
+        case DataType::kUint32:
+            return cpu::DType::kU32;
+        case DataType::kInt64:
+            return cpu::DType::kI64;
+        case DataType::kBool:
+            return cpu::DType::kBool;
+    }
+    return cpu::DType::kNone;
+}
+
+/// Work space the original runtime wants; the model's data never depends on it.
+bool is_work_space(const GraphTensor& tensor) {
+    return tensor.place == Place::kNowhere || tensor.name.ends_with("_exSecondary");
+}
+
+/// These only rename dimensions; the file says what the result looks like.
+bool only_reshapes(std::string_view type) {
+    return type == "Reshape" || type == "Flatten" || type == "Squeeze" || type == "Unsqueeze" ||
+           type == "Identity" || type == "exDataConvert";
+}
+
+void set_attribute(cpu::Attributes& to, const std::string& name, const Attribute& value) {
+    if (const auto* integers = std::get_if<std::vector<int64_t>>(&value)) {
+        if (integers->size() == 1)
+            to.set(name, integers->front());
+        else
+            to.set(name, *integers);
+    } else if (const auto* reals = std::get_if<std::vector<float>>(&value)) {
+        if (reals->size() == 1)
+            to.set(name, reals->front());
+        else
+            to.set(name, *reals);
+    } else {
+        to.set(name, std::get<std::string>(value));
+    }
+}
+
+}  // namespace
+
+Status CpuSteps::prepare(const JobGraph& graph) {
+    graph_ = &graph;
+    steps_.clear();
+    for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
+        const auto& node = graph.nodes[i];
+        if (node.on_npu || node.type == "InputOperator" || node.type == "OutputOperator")
+            continue;
+        if (auto status = prepare_node(node, steps_[i]); !status.ok())
+            return status;
+    }
+    return {};
+}
+
+Status CpuSteps::prepare_node(const GraphNode& node, Step& step) {
+    step.op = cpu::find(node.type);
+    for (const auto& [name, value] : node.attributes)
+        set_attribute(step.attributes, name, value);
+    for (const int32_t tensor : node.inputs) {
+        if (is_work_space(graph_->tensors[static_cast<size_t>(tensor)]))
+            continue;
+        auto& operand = step.inputs.emplace_back();
+        auto& view = step.input_views.emplace_back();
+        if (auto status = prepare_operand(tensor, operand, view); !status.ok())
+            return status;
+        const auto& info = graph_->tensors[static_cast<size_t>(tensor)];
+        if (info.place == Place::kArena)
+            continue;
+        if (info.data.size() < view.bytes())
+            return Status::failure(Error::kInvalidModel,
+                                   "Damaged .rknn file: constant '{}' has {} bytes, {} are needed.",
+                                   info.name, info.data.size(), view.bytes());
+        view.data = info.data.first(view.bytes());
+    }
+    for (const int32_t tensor : node.outputs) {
+        const auto& info = graph_->tensors[static_cast<size_t>(tensor)];
+        if (info.place != Place::kArena)
+            return Status::failure(Error::kInvalidModel,
+                                   "Damaged .rknn file: output '{}' of '{}' has no memory.",
+                                   info.name, node.name);
+        auto& operand = step.outputs.emplace_back();
+        auto& view = step.output_views.emplace_back();
+        if (auto status = prepare_operand(tensor, operand, view); !status.ok())
+            return status;
+    }
+    return {};
+}
+
+Status CpuSteps::prepare_operand(int32_t tensor, Operand& operand, cpu::TensorInfo& info) {
+    const auto& from = graph_->tensors[static_cast<size_t>(tensor)];
+    operand.tensor = tensor;
+    const auto dims = cpu::Dims::from(std::span(from.dims));
+    if (!dims || !dims->checked_elements())
+        return Status::failure(Error::kInvalidModel, "tensor '{}' is too large for the CPU",
+                               from.name);
+    info.dtype = cpu_type(from.type);
+    info.dims = *dims;
+    operand.native = view_of(from);
+    if (operand.native.quantised)
+        info.quant = cpu::Quant{from.scale, from.zero_point};
+    operand.plain = operand.native;
+    const auto& layout = operand.native.layout;
+    operand.plain.layout = ImageLayout::plain(layout.n, layout.c, layout.h, layout.w);
+    operand.dense = layout.order == Order::kPlain;
+    if (!operand.dense && from.place == Place::kArena)
+        operand.scratch.resize(operand.plain.bytes());
+    return {};
+}
+
+std::vector<std::string> CpuSteps::unknown_types() const {
+    std::vector<std::string> out;
+    for (const auto& [index, step] : steps_) {
+        const auto& type = graph_->nodes[index].type;
+        const bool known = step.op != nullptr || step.kernel != nullptr || only_reshapes(type);
+        if (!known && std::find(out.begin(), out.end(), type) == out.end())
+            out.push_back(type);
+    }
+    return out;
+}
+
+std::vector<uint32_t> CpuSteps::nodes_of(std::string_view type) const {
+    std::vector<uint32_t> out;
+    for (const auto& [index, step] : steps_) {
+        if (graph_->nodes[index].type == type)
+            out.push_back(index);
+    }
+    std::sort(out.begin(), out.end());
+    return out;
+}
+
+void CpuSteps::replace(const std::string& type, std::shared_ptr<CpuKernel> kernel) {
+    for (const uint32_t node : nodes_of(type))
+        steps_[node].kernel = kernel;
+}
+
+/// Same elements, other dimensions: only the layout and the quantisation may differ.
+Status CpuSteps::copy(Step& step) {
+    const auto& in = step.input_views.front();
+    const auto& out = step.output_views.front();
+    const auto line = [](const ElementView& view) {
+        ElementView flat = view;
+        flat.layout = ImageLayout::plain(1, 1, 1, static_cast<uint32_t>(view.layout.elements()));
+        return flat;
+    };
+    const auto from = line(step.inputs.front().plain);
+    const auto to = line(step.outputs.front().plain);
+    if (from.layout.w != to.layout.w)
+        return Status::failure(Error::kInvalidModel, "{} elements become {}", from.layout.w,
+                               to.layout.w);
+    convert(from, in.data, to, out.data, {});
+    return {};
+}
+
+Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
+    auto& step = steps_.at(node);
+    const auto& info = graph_->nodes[node];
+    for (size_t i = 0; i < step.inputs.size(); ++i) {
+        auto& operand = step.inputs[i];
+        auto& view = step.input_views[i];
+        if (graph_->tensors[static_cast<size_t>(operand.tensor)].place != Place::kArena)
+            continue;
+        const auto memory = bytes(operand.tensor);
+        if (operand.dense) {
+            view.data = memory.first(view.bytes());
+        } else {
+            convert(operand.native, memory, operand.plain, operand.scratch, {});
+            view.data = operand.scratch;
+        }
+    }
+    for (size_t i = 0; i < step.outputs.size(); ++i) {
+        auto& operand = step.outputs[i];
+        auto& view = step.output_views[i];
+        view.data = operand.dense ? bytes(operand.tensor).first(view.bytes())
+                                  : std::span<std::byte>(operand.scratch);
+    }
+    Status status;
+    if (step.kernel != nullptr) {
+        status = step.kernel->run(node, step.input_views, step.output_views);
+    } else if (only_reshapes(info.type) && !step.inputs.empty() && step.outputs.size() == 1) {
+        status = copy(step);
+    } else if (step.op != nullptr) {
+        cpu::OpContext context;
+        context.type = info.type;
+        context.attributes = &step.attributes;
+        context.inputs = step.input_views;
+        context.outputs = step.output_views;
+        context.output_count = step.outputs.size();
+        if (const auto result = cpu::run(*step.op, context); !result.ok())
+            status = Status(Error::kFail, result.text());
+    } else {
+        status = Status::failure(Error::kFail,
+                                 "Meet unsupport CPU operator '{}': register it with "
+                                 "rknn_register_custom_ops or convert the model without it",
+                                 info.type);
+    }
+    if (!status.ok())
+        return {status.error(), fmt::format("node '{}': {}", info.name, status.text())};
+    for (auto& operand : step.outputs) {
+        if (!operand.dense)
+            convert(operand.plain, operand.scratch, operand.native, bytes(operand.tensor), {});
+    }
+    return {};
+}
+
+}  // namespace rknpu

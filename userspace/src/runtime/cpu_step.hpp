@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "core/status.hpp"
+#include "cpu/operator.hpp"
+#include "model/graph.hpp"
+#include "runtime/program.hpp"
+
+namespace rknpu {
+
+/// Replaces the built-in operator of a node type (custom operators).
+class CpuKernel {
+ public:
+    virtual ~CpuKernel() = default;
+    /// Computes node `node`. Inputs and outputs are dense, in the order of the model.
+    virtual Status run(uint32_t node, std::span<const cpu::TensorView> inputs,
+                       std::span<const cpu::MutTensorView> outputs) = 0;
+};
+
+/// The nodes of a model that run on the CPU, with their scratch memory, so that a run allocates
+/// nothing.
+class CpuSteps {
+ public:
+    using Bytes = std::function<std::span<std::byte>(int32_t tensor)>;
+
+    /// Looks up every operator. Errors: kInvalidModel for a constant that is too short.
+    Status prepare(const JobGraph& graph);
+
+    /// Types that neither the library nor a registered kernel knows.
+    std::vector<std::string> unknown_types() const;
+
+    /// Nodes of that type on the CPU.
+    std::vector<uint32_t> nodes_of(std::string_view type) const;
+
+    /// From now on `kernel` computes the nodes of `type`.
+    void replace(const std::string& type, std::shared_ptr<CpuKernel> kernel);
+
+    /// Computes node `node`; `bytes` gives the memory of tensors in device memory.
+    Status run(uint32_t node, const Bytes& bytes);
+
+ private:
+    struct Operand {
+        int32_t tensor = -1;  // -1: absent
+        bool dense = true;    // lies dense in device memory, no scratch needed
+        ElementView native;   // in device memory
+        ElementView plain;    // as the operator sees it
+        std::vector<std::byte> scratch;
+    };
+    struct Step {
+        const cpu::Operator* op = nullptr;
+        std::shared_ptr<CpuKernel> kernel;
+        cpu::Attributes attributes;
+        std::vector<Operand> inputs, outputs;
+        std::vector<cpu::TensorView> input_views;
+        std::vector<cpu::MutTensorView> output_views;
+    };
+
+    Status prepare_node(const GraphNode& node, Step& step);
+    Status prepare_operand(int32_t tensor, Operand& operand, cpu::TensorInfo& info);
+    Status copy(Step& step);
+
+    const JobGraph* graph_ = nullptr;
+    std::unordered_map<uint32_t, Step> steps_;
+};
+
+}  // namespace rknpu

@@ -1,0 +1,411 @@
+// SPDX-License-Identifier: MIT
+#include "runtime/session.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+
+#include "core/bytes.hpp"
+#include "core/log.hpp"
+
+namespace rknpu {
+namespace {
+
+constexpr uint64_t kIoAlignment = 64;
+constexpr uint64_t kTopAddress = uint64_t{1} << 32;
+
+constexpr uint64_t with_value(uint64_t word, uint32_t value) {
+    return (word & ~(uint64_t{0xffffffff} << 16)) | uint64_t{value} << 16;
+}
+
+Status too_small(std::string_view what, uint64_t has, uint64_t needs) {
+    return Status::failure(Error::kInvalidArgument, "the {} memory has {} bytes, {} are needed",
+                           what, has, needs);
+}
+
+}  // namespace
+
+Session::Session(std::shared_ptr<const Program> program, const SessionOptions& options)
+    : program_(std::move(program)), options_(options) {
+    locations_.resize(program_->graph.tensors.size());
+    input_changed_.assign(program_->graph.inputs.size(), true);
+}
+
+Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,
+                                                 const SessionOptions& options,
+                                                 std::shared_ptr<DeviceMemory> weights) {
+    std::unique_ptr<Session> session(new Session(std::move(program), options));
+    const auto& graph = session->program_->graph;
+    if (auto status = session->place_commands(); !status.ok())
+        return status;
+    if (weights != nullptr) {
+        session->weights_ = std::move(weights);
+    } else if (!options.weights_outside && graph.constants_size != 0) {
+        std::shared_ptr<DeviceMemory> memory;
+        if (auto s = session->allocate(graph.constants_size, false, memory); !s.ok())
+            return s;
+        if (auto s = session->set_weights(std::move(memory)); !s.ok())
+            return s;
+    }
+    if (session->weights_ != nullptr) {
+        for (size_t i = 0; i < graph.tensors.size(); ++i) {
+            if (graph.tensors[i].place != Place::kConstants)
+                continue;
+            session->locations_[i] = {session->weights_, graph.tensors[i].offset};
+            if (auto status = session->relocate(static_cast<int32_t>(i)); !status.ok())
+                return status;
+        }
+    }
+    if (!options.internal_outside && graph.arena_size != 0) {
+        MemoryRequest request;
+        request.size = graph.arena_size;
+        request.try_sram = options.internal_in_sram;
+        request.iommu_domain = options.iommu_domain;
+        auto memory = session->program_->device->allocate(request);
+        if (!memory.ok())
+            return memory.status();
+        if (auto s = session->place_arena(std::move(memory).value(), 0); !s.ok())
+            return s;
+    }
+    if (auto status = session->cpu_steps_.prepare(graph); !status.ok())
+        return status;
+    session->set_cores(0);
+    return session;
+}
+
+Status Session::allocate(uint64_t size, bool tasks, std::shared_ptr<DeviceMemory>& out) {
+    MemoryRequest request;
+    request.size = std::max<uint64_t>(size, 1);
+    request.holds_tasks = tasks;
+    request.iommu_domain = options_.iommu_domain;
+    auto memory = program_->device->allocate(request);
+    if (!memory.ok())
+        return memory.status();
+    out = std::move(memory).value();
+    return {};
+}
+
+Status Session::place_commands() {
+    const auto& graph = program_->graph;
+    const uint64_t size = graph.regcmd.size() * sizeof(uint64_t);
+    if (auto status = allocate(size, false, regcmd_); !status.ok())
+        return status;
+    if (auto s = allocate(graph.tasks.size() * sizeof(TaskRecord), true, tasks_); !s.ok())
+        return s;
+    const uint64_t base = regcmd_->device_address();
+    if (base + size > kTopAddress)
+        return Status::failure(Error::kNoMemory, "NPU memory at {:#x} is above 4 GiB", base);
+    std::memcpy(regcmd_->bytes().data(), graph.regcmd.data(), size);
+    for (const uint32_t word : graph.chain_words) {
+        const uint64_t offset = static_cast<uint32_t>(graph.regcmd[word] >> 16);
+        store(regcmd_->bytes(), size_t{word} * 8,
+              with_value(graph.regcmd[word], static_cast<uint32_t>(base + offset)));
+    }
+    for (size_t i = 0; i < graph.tasks.size(); ++i) {
+        TaskRecord task = graph.tasks[i];
+        task.regcmd_addr += base;
+        store(tasks_->bytes(), i * sizeof(TaskRecord), task);
+    }
+    dirty_first_ = 0;
+    dirty_last_ = size;
+    return program_->device->sync(*tasks_, 0, graph.tasks.size() * sizeof(TaskRecord),
+                                  SyncDirection::kToDevice);
+}
+
+uint64_t Session::dma_bytes() const {
+    uint64_t total = 0;
+    for (const auto& memory : {weights_, regcmd_, tasks_, arena_, inputs_, outputs_})
+        total += memory == nullptr ? 0 : memory->size();
+    return total;
+}
+
+Status Session::set_weights(std::shared_ptr<DeviceMemory> memory) {
+    const auto& graph = program_->graph;
+    if (memory->size() < graph.constants_size)
+        return too_small("weight", memory->size(), graph.constants_size);
+    if (auto status = fill_constants(*program_, memory->bytes()); !status.ok())
+        return status;
+    if (auto s = program_->device->sync(*memory, 0, graph.constants_size, SyncDirection::kToDevice);
+        !s.ok())
+        return s;
+    weights_ = std::move(memory);
+    for (size_t i = 0; i < graph.tensors.size(); ++i) {
+        if (graph.tensors[i].place != Place::kConstants)
+            continue;
+        locations_[i] = {weights_, graph.tensors[i].offset};
+        if (auto status = relocate(static_cast<int32_t>(i)); !status.ok())
+            return status;
+    }
+    return {};
+}
+
+Status Session::set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offset) {
+    const uint64_t needs = program_->graph.arena_size;
+    if (!range_inside(offset, needs, memory->size()))
+        return too_small("internal", memory->size() - std::min(offset, memory->size()), needs);
+    return place_arena(std::move(memory), offset);
+}
+
+Status Session::place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset) {
+    arena_ = std::move(memory);
+    const auto& tensors = program_->graph.tensors;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        const bool internal = tensors[i].place == Place::kArena &&
+                              tensors[i].kind != TensorKind::kInput &&
+                              tensors[i].kind != TensorKind::kOutput;
+        if (!internal)
+            continue;
+        locations_[i] = {arena_, offset + tensors[i].offset};
+        if (auto status = relocate(static_cast<int32_t>(i)); !status.ok())
+            return status;
+    }
+    return {};
+}
+
+Status Session::relocate(int32_t tensor) {
+    const auto& location = this->location(tensor);
+    const uint64_t address = location.memory->device_address() + location.offset;
+    const uint64_t size = program_->graph.tensors[static_cast<size_t>(tensor)].size;
+    if (address + size > kTopAddress)
+        return Status::failure(Error::kNoMemory, "NPU memory at {:#x} is above 4 GiB", address);
+    const auto first = program_->relocation_start[static_cast<size_t>(tensor)];
+    const auto last = program_->relocation_start[static_cast<size_t>(tensor) + 1];
+    for (uint32_t i = first; i < last; ++i) {
+        const auto& item = program_->relocations[i];
+        const uint64_t at = uint64_t{item.word} * 8;
+        const auto value = static_cast<uint32_t>(address + item.addend);
+        store(regcmd_->bytes(), at, with_value(program_->graph.regcmd[item.word], value));
+        const bool clean = dirty_first_ == dirty_last_;
+        dirty_first_ = clean ? at : std::min(dirty_first_, at);
+        dirty_last_ = clean ? at + 8 : std::max(dirty_last_, at + 8);
+    }
+    return {};
+}
+
+Status Session::bind(int32_t tensor, Location location) {
+    const auto& info = program_->graph.tensors[static_cast<size_t>(tensor)];
+    if (!range_inside(location.offset, info.size, location.memory->size()))
+        return Status::failure(
+            Error::kInvalidArgument,
+            "the memory for '{}' has {} bytes behind its offset, {} are needed", info.name,
+            location.memory->size() - std::min(location.offset, location.memory->size()),
+            info.size);
+    locations_[static_cast<size_t>(tensor)] = std::move(location);
+    mark_input_changed(tensor);
+    return relocate(tensor);
+}
+
+Status Session::bind_rest() {
+    const auto& graph = program_->graph;
+    for (const bool input : {true, false}) {
+        const auto& list = input ? graph.inputs : graph.outputs;
+        uint64_t size = 0;
+        for (const int32_t tensor : list) {
+            if (!bound(tensor))
+                size =
+                    align_up(size, kIoAlignment) + graph.tensors[static_cast<size_t>(tensor)].size;
+        }
+        if (size == 0)
+            continue;
+        auto& memory = input ? inputs_ : outputs_;
+        if (auto status = allocate(size, false, memory); !status.ok())
+            return status;
+        uint64_t offset = 0;
+        for (const int32_t tensor : list) {
+            if (bound(tensor))
+                continue;
+            offset = align_up(offset, kIoAlignment);
+            if (auto status = bind(tensor, {memory, offset}); !status.ok())
+                return status;
+            offset += graph.tensors[static_cast<size_t>(tensor)].size;
+        }
+    }
+    return {};
+}
+
+std::span<std::byte> Session::bytes(int32_t tensor) const {
+    const auto& location = this->location(tensor);
+    if (location.memory == nullptr)
+        return {};
+    return location.memory->bytes().subspan(
+        location.offset, program_->graph.tensors[static_cast<size_t>(tensor)].size);
+}
+
+void Session::mark_input_changed(int32_t tensor) {
+    const auto& inputs = program_->graph.inputs;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (inputs[i] == tensor)
+            input_changed_[i] = true;
+    }
+}
+
+void Session::set_cores(uint32_t mask) {
+    core_mask_ = mask;
+    const auto cores = static_cast<uint32_t>(std::max(1, std::popcount(mask)));
+    plan_ = make_plan(program_->graph, cores, options_.per_node_jobs);
+    times_.assign(plan_.size(), {});
+}
+
+Status Session::check_ready() const {
+    const auto missing = [](std::string_view what, std::string_view cure) {
+        return Status::failure(Error::kInvalidContext, "the context has no {}: call {} first", what,
+                               cure);
+    };
+    const auto& graph = program_->graph;
+    if (graph.constants_size != 0 && weights_ == nullptr)
+        return missing("weight memory", "rknn_set_weight_mem");
+    if (graph.arena_size != 0 && arena_ == nullptr)
+        return missing("internal memory", "rknn_set_internal_mem");
+    for (const auto* list : {&graph.inputs, &graph.outputs}) {
+        for (const int32_t tensor : *list) {
+            if (!bound(tensor))
+                return missing(
+                    fmt::format("memory for '{}'", graph.tensors[static_cast<size_t>(tensor)].name),
+                    "rknn_set_io_mem");
+        }
+    }
+    return {};
+}
+
+Status Session::sync_commands() {
+    if (dirty_first_ == dirty_last_)
+        return {};
+    auto status = program_->device->sync(*regcmd_, dirty_first_, dirty_last_ - dirty_first_,
+                                         SyncDirection::kToDevice);
+    dirty_first_ = dirty_last_ = 0;
+    return status;
+}
+
+Status Session::sync_tensor(int32_t tensor, SyncDirection direction) {
+    const auto& location = this->location(tensor);
+    return program_->device->sync(*location.memory, location.offset,
+                                  program_->graph.tensors[static_cast<size_t>(tensor)].size,
+                                  direction);
+}
+
+/// Tensors that lie in the session's own buffer share one call.
+Status Session::sync_inputs() {
+    const auto& inputs = program_->graph.inputs;
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        const auto& location = this->location(inputs[i]);
+        const bool own = location.memory == inputs_;
+        if (!program_->npu_reads_or_writes(inputs[i]) || (own && !input_changed_[i]) ||
+            !options_.flush_inputs)
+            continue;
+        input_changed_[i] = false;
+        if (!own) {
+            if (auto s = sync_tensor(inputs[i], SyncDirection::kToDevice); !s.ok())
+                return s;
+            continue;
+        }
+        first = std::min(first, location.offset);
+        last = std::max(
+            last, location.offset + program_->graph.tensors[static_cast<size_t>(inputs[i])].size);
+    }
+    return last == 0
+               ? Status()
+               : program_->device->sync(*inputs_, first, last - first, SyncDirection::kToDevice);
+}
+
+Status Session::sync_outputs() {
+    if (!options_.flush_outputs)
+        return {};
+    uint64_t first = UINT64_MAX;
+    uint64_t last = 0;
+    for (const int32_t tensor : program_->graph.outputs) {
+        const auto& location = this->location(tensor);
+        if (!program_->npu_reads_or_writes(tensor))
+            continue;
+        if (location.memory != outputs_) {
+            if (auto s = sync_tensor(tensor, SyncDirection::kFromDevice); !s.ok())
+                return s;
+            continue;
+        }
+        first = std::min(first, location.offset);
+        last = std::max(
+            last, location.offset + program_->graph.tensors[static_cast<size_t>(tensor)].size);
+    }
+    return last == 0
+               ? Status()
+               : program_->device->sync(*outputs_, first, last - first, SyncDirection::kFromDevice);
+}
+
+Status Session::run_npu(const PlanStep& step, StepTime& time) {
+    Job job;
+    job.tasks = tasks_.get();
+    job.priority = options_.priority;
+    job.iommu_domain = options_.iommu_domain;
+    if (step.cores > 1) {
+        job.core_mask = step.cores == 2 ? 3 : 7;
+        for (uint32_t core = 0; core < step.cores; ++core) {
+            job.ranges[core] = step.ranges[core];
+            if (step.cores == 3)
+                job.ranges[core + 2] = step.ranges[core];
+        }
+        if (step.cores == 3)
+            job.ranges[0] = job.ranges[1] = {};
+    } else {
+        // A part that only one core can do runs on the first core of the mask.
+        job.core_mask = std::popcount(core_mask_) > 1 ? core_mask_ & -core_mask_ : core_mask_;
+        job.ranges[0] = job.ranges[1] = job.ranges[2] = step.ranges[0];
+    }
+    auto report = program_->device->run(job);
+    if (!report.ok()) {
+        const auto& node = program_->graph.nodes[step.first_node];
+        return {
+            report.status().error(),
+            fmt::format("{} (op id: {}, op name: {}{})", report.status().text(), step.first_node,
+                        node.name, step.first_node == step.last_node ? "" : " and following")};
+    }
+    time.hw_ns = report->hw_time_ns;
+    return {};
+}
+
+Status Session::run_cpu(const PlanStep& step) {
+    const auto& node = program_->graph.nodes[step.first_node];
+    for (const int32_t input : node.inputs) {
+        const bool written_by_npu =
+            program_->npu_reads_or_writes(input) && bound(input) &&
+            program_->graph.tensors[static_cast<size_t>(input)].place == Place::kArena;
+        if (written_by_npu) {
+            if (auto s = sync_tensor(input, SyncDirection::kFromDevice); !s.ok())
+                return s;
+        }
+    }
+    const auto bytes_of_tensor = [this](int32_t tensor) { return bytes(tensor); };
+    if (auto status = cpu_steps_.run(step.first_node, bytes_of_tensor); !status.ok())
+        return status;
+    for (const int32_t output : node.outputs) {
+        if (program_->npu_reads_or_writes(output)) {
+            if (auto s = sync_tensor(output, SyncDirection::kToDevice); !s.ok())
+                return s;
+        }
+    }
+    return {};
+}
+
+Status Session::run() {
+    if (auto status = check_ready(); !status.ok())
+        return status;
+    const auto start = std::chrono::steady_clock::now();
+    if (auto status = sync_commands(); !status.ok())
+        return status;
+    if (auto status = sync_inputs(); !status.ok())
+        return status;
+    for (size_t i = 0; i < plan_.size(); ++i) {
+        const auto step_start = std::chrono::steady_clock::now();
+        times_[i].hw_ns = 0;
+        const auto& step = plan_[i];
+        if (auto s = step.on_npu ? run_npu(step, times_[i]) : run_cpu(step); !s.ok())
+            return s;
+        times_[i].wall = std::chrono::steady_clock::now() - step_start;
+    }
+    if (auto status = sync_outputs(); !status.ok())
+        return status;
+    last_run_ = std::chrono::steady_clock::now() - start;
+    return {};
+}
+
+}  // namespace rknpu

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <span>
+#include <vector>
+
+#include "runtime/cpu_step.hpp"
+#include "runtime/plan.hpp"
+#include "runtime/program.hpp"
+
+namespace rknpu {
+
+struct SessionOptions {
+    bool weights_outside = false;   ///< set_weights() comes before the first run
+    bool internal_outside = false;  ///< set_internal() comes before the first run
+    bool io_outside = false;        ///< every input and output is bound before the first run
+    bool internal_in_sram = false;
+    bool per_node_jobs = false;  ///< one job per layer, to measure them
+    bool flush_inputs = true;
+    bool flush_outputs = true;
+    uint32_t priority = 0;
+    int32_t iommu_domain = 0;
+};
+
+/// Memory of a tensor, or a part of it.
+struct Location {
+    std::shared_ptr<DeviceMemory> memory;
+    uint64_t offset = 0;
+};
+
+/// What one step of the last run cost.
+struct StepTime {
+    std::chrono::nanoseconds wall{0};
+    uint64_t hw_ns = 0;
+};
+
+/// One model placed into device memory and able to run. Not thread safe: its owner locks.
+class Session {
+ public:
+    /// `weights` may come from another session on the same program; null = allocate.
+    static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
+                                                   const SessionOptions& options,
+                                                   std::shared_ptr<DeviceMemory> weights);
+
+    const Program& program() const { return *program_; }
+    const std::shared_ptr<DeviceMemory>& weights() const { return weights_; }
+    const std::shared_ptr<DeviceMemory>& internal() const { return arena_; }
+    uint64_t dma_bytes() const;
+    CpuSteps& cpu_steps() { return cpu_steps_; }
+
+    /// The runtime fills the memory with the model's weights. Errors: kInvalidArgument if too
+    /// small.
+    Status set_weights(std::shared_ptr<DeviceMemory> memory);
+    Status set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
+
+    /// Makes the NPU read or write tensor `tensor` (an input or output) at `location`.
+    Status bind(int32_t tensor, Location location);
+    /// Allocates inputs and outputs that are not bound yet.
+    Status bind_rest();
+    /// True once bound or allocated.
+    bool bound(int32_t tensor) const {
+        return locations_[static_cast<size_t>(tensor)].memory != nullptr;
+    }
+
+    /// The CPU's view of a tensor in arena, inputs or outputs.
+    std::span<std::byte> bytes(int32_t tensor) const;
+    const Location& location(int32_t tensor) const {
+        return locations_[static_cast<size_t>(tensor)];
+    }
+
+    /// Says that the CPU has changed an input.
+    void mark_input_changed(int32_t tensor);
+
+    /// Core mask as in rknn_set_core_mask, already checked: 0, 1, 2, 4, 3 or 7.
+    void set_cores(uint32_t mask);
+    uint32_t cores() const { return core_mask_; }
+
+    /// One inference. Errors: kFail, kTimeout, kInvalidContext when memory is missing.
+    Status run();
+
+    const std::vector<PlanStep>& plan() const { return plan_; }
+    const std::vector<StepTime>& step_times() const { return times_; }
+    std::chrono::nanoseconds last_run() const { return last_run_; }
+
+ private:
+    Session(std::shared_ptr<const Program> program, const SessionOptions& options);
+
+    Status allocate(uint64_t size, bool tasks, std::shared_ptr<DeviceMemory>& out);
+    Status place_commands();
+    Status place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
+    Status relocate(int32_t tensor);
+    Status sync_commands();
+    Status sync_inputs();
+    Status sync_outputs();
+    Status sync_tensor(int32_t tensor, SyncDirection direction);
+    Status check_ready() const;
+    Status run_npu(const PlanStep& step, StepTime& time);
+    Status run_cpu(const PlanStep& step);
+
+    std::shared_ptr<const Program> program_;
+    SessionOptions options_;
+    std::shared_ptr<DeviceMemory> weights_;
+    std::shared_ptr<DeviceMemory> regcmd_;
+    std::shared_ptr<DeviceMemory> tasks_;
+    std::shared_ptr<DeviceMemory> arena_;
+    std::shared_ptr<DeviceMemory> inputs_;
+    std::shared_ptr<DeviceMemory> outputs_;
+    std::vector<Location> locations_;  // per tensor
+    std::vector<bool> input_changed_;  // per input
+    uint64_t dirty_first_ = 0;         // bytes of regcmd_ to sync before the next run
+    uint64_t dirty_last_ = 0;
+    uint32_t core_mask_ = 0;
+    std::vector<PlanStep> plan_;
+    std::vector<StepTime> times_;
+    std::chrono::nanoseconds last_run_{0};
+    CpuSteps cpu_steps_;
+};
+
+}  // namespace rknpu
