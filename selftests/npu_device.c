@@ -233,6 +233,18 @@ long long npu_sram_used(void)
 	return used ? atoll(used + strlen("used: ")) : -1;
 }
 
+void npu_expect_fault(bool on)
+{
+	const char *line = on ? "rknpu-vm: expect-fault on\n" : "rknpu-vm: expect-fault off\n";
+	int fd = open("/dev/kmsg", O_WRONLY | O_CLOEXEC);
+
+	if (fd < 0)
+		return;
+	if (write(fd, line, strlen(line)) < 0)
+		perror("/dev/kmsg");
+	close(fd);
+}
+
 uint64_t npu_now_ms(void)
 {
 	struct timespec now;

@@ -57,6 +57,9 @@ int npu_debugfs_write(const char *name, const void *text, size_t size);
 /* SRAM in use, from debugfs mm; -1 when there is none or no debugfs. */
 long long npu_sram_used(void);
 
+/* Tells a watcher of the kernel log that page faults are meant to happen now. */
+void npu_expect_fault(bool on);
+
 uint64_t npu_now_ms(void);
 
 #endif

@@ -1,0 +1,239 @@
+// SPDX-License-Identifier: MIT
+// MEM_CREATE: sizes, flags, look-up by handle, tokens, device addresses.
+#define _GNU_SOURCE
+#include "harness.h"
+#include "npu_device.h"
+
+#define MANY 100
+
+FIXTURE(mem_create) {
+	int fd;
+};
+
+FIXTURE_SETUP(mem_create)
+{
+	self->fd = npu_open();
+	if (self->fd == -ENODEV)
+		SKIP(return, "no DRM device named rknpu");
+	ASSERT_LE(0, self->fd);
+}
+
+FIXTURE_TEARDOWN(mem_create)
+{
+	close(self->fd);
+}
+
+static int create(int fd, struct rknpu_mem_create *args)
+{
+	return npu_ioctl(fd, DRM_IOCTL_RKNPU_MEM_CREATE, args);
+}
+
+TEST_F(mem_create, size_is_rounded_up_to_pages)
+{
+	static const uint64_t sizes[] = { 1, 440, 4095, 4096, 4097, 17664, 29772, 1114112 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		struct rknpu_mem_create args = { .flags = NPU_MEM_DATA, .size = sizes[i] };
+
+		ASSERT_EQ(0, create(self->fd, &args));
+		EXPECT_EQ((sizes[i] + NPU_PAGE - 1) / NPU_PAGE * NPU_PAGE, args.size);
+	}
+}
+
+TEST_F(mem_create, size_zero_gets_einval)
+{
+	struct rknpu_mem_create args = { .flags = NPU_MEM_DATA };
+
+	EXPECT_EQ(-EINVAL, create(self->fd, &args));
+}
+
+TEST_F(mem_create, b14_sizes_beyond_reach_get_enomem_and_change_nothing)
+{
+	static const uint64_t sizes[] = {
+		0xffffffffull,		    0x100000000ull,	     0x100000001ull,
+		0x100001000ull,		    0x7fffffffffffffffull,   0x8000000000000000ull,
+		0xfffffffffffff000ull,	    0xffffffffffffffffull,
+	};
+	static const uint32_t flags[] = { 0, NPU_MEM_DATA, NPU_MEM_DATA | RKNPU_MEM_TRY_ALLOC_SRAM };
+	unsigned int i, k;
+
+	for (i = 0; i < sizeof(sizes) / sizeof(sizes[0]); i++) {
+		for (k = 0; k < 3; k++) {
+			struct rknpu_mem_create args = { .flags = flags[k], .size = sizes[i] };
+			const struct rknpu_mem_create before = args;
+
+			EXPECT_EQ(-ENOMEM, create(self->fd, &args));
+			EXPECT_EQ(0, memcmp(&args, &before, sizeof(args)));
+		}
+	}
+}
+
+TEST_F(mem_create, every_flag_gives_a_usable_object)
+{
+	int bit;
+
+	for (bit = -1; bit < 32; bit++) {
+		uint32_t flags = bit < 0 ? 0 : 1u << bit;
+		struct npu_bo bo;
+		unsigned int i, used = 0;
+
+		ASSERT_EQ(0, npu_bo_create(self->fd, flags, 3 * NPU_PAGE, &bo));
+		EXPECT_NE(0, bo.iova);
+		EXPECT_EQ(0, bo.iova % NPU_PAGE);
+		EXPECT_GE(0x100000000ll, bo.iova + bo.size);
+		EXPECT_NE(0, bo.token);
+		for (i = 0; i < bo.size; i++)
+			used |= ((uint8_t *)bo.map)[i];
+		EXPECT_EQ(0, used);
+		memset(bo.map, 0x5a, bo.size);
+		npu_bo_destroy(&bo);
+	}
+}
+
+TEST_F(mem_create, known_handle_is_a_look_up)
+{
+	struct rknpu_mem_create args = { .flags = NPU_MEM_DATA, .size = 10000 };
+	struct rknpu_mem_create again = { 0 };
+	struct rknpu_mem_destroy destroy = { 0 };
+
+	ASSERT_EQ(0, create(self->fd, &args));
+	again.handle = args.handle;
+	again.size = 1;
+	ASSERT_EQ(0, create(self->fd, &again));
+	EXPECT_EQ(args.handle, again.handle);
+	EXPECT_EQ(args.size, again.size);
+	EXPECT_EQ(args.obj_addr, again.obj_addr);
+	EXPECT_EQ(args.dma_addr, again.dma_addr);
+	/* The look-up took no reference: one destroy is enough. */
+	destroy.handle = args.handle;
+	EXPECT_EQ(0, npu_ioctl(self->fd, DRM_IOCTL_RKNPU_MEM_DESTROY, &destroy));
+	EXPECT_EQ(-EINVAL, npu_ioctl(self->fd, DRM_IOCTL_RKNPU_MEM_DESTROY, &destroy));
+}
+
+TEST_F(mem_create, unknown_handle_allocates)
+{
+	struct rknpu_mem_create args = { .handle = 777, .flags = NPU_MEM_DATA, .size = NPU_PAGE };
+
+	ASSERT_EQ(0, create(self->fd, &args));
+	EXPECT_NE(0, args.handle);
+	EXPECT_NE(0, args.dma_addr);
+}
+
+TEST_F(mem_create, b14_bad_domain_id_gets_einval)
+{
+	static const int32_t ids[] = { -1, 16, INT32_MAX, INT32_MIN };
+	unsigned int i;
+
+	for (i = 0; i < 4; i++) {
+		struct rknpu_mem_create args = {
+			.flags = NPU_MEM_DATA, .size = NPU_PAGE, .iommu_domain_id = ids[i],
+		};
+
+		EXPECT_EQ(-EINVAL, create(self->fd, &args));
+	}
+}
+
+TEST_F(mem_create, every_domain_id_has_its_own_addresses)
+{
+	int32_t id;
+
+	for (id = 0; id < RKNPU_MAX_IOMMU_DOMAIN_NUM; id++) {
+		struct rknpu_mem_create args = {
+			.flags = NPU_MEM_DATA, .size = NPU_PAGE, .iommu_domain_id = id,
+		};
+
+		ASSERT_EQ(0, create(self->fd, &args));
+		EXPECT_NE(0, args.dma_addr);
+	}
+}
+
+TEST_F(mem_create, core_mask_is_ignored)
+{
+	struct rknpu_mem_create args = {
+		.flags = NPU_MEM_DATA | RKNPU_MEM_TRY_ALLOC_NBUF,
+		.size = NPU_PAGE,
+		.core_mask = 0xffffffff,
+	};
+
+	EXPECT_EQ(0, create(self->fd, &args));
+}
+
+TEST_F(mem_create, b13_tokens_are_random_and_unique)
+{
+	struct rknpu_mem_create args[MANY];
+	unsigned int i, k, ordered = 0, kernel_like = 0;
+
+	for (i = 0; i < MANY; i++) {
+		args[i] = (struct rknpu_mem_create){ .flags = NPU_MEM_DATA, .size = NPU_PAGE };
+		ASSERT_EQ(0, create(self->fd, &args[i]));
+		for (k = 0; k < i; k++)
+			ASSERT_NE(args[k].obj_addr, args[i].obj_addr);
+		ordered += i && args[i].obj_addr > args[i - 1].obj_addr;
+		kernel_like += args[i].obj_addr >> 40 == 0xffffff;
+	}
+	/* Random numbers rise half of the time; kernel addresses all begin alike. */
+	EXPECT_LT(MANY / 5, ordered);
+	EXPECT_GT(MANY - MANY / 5, ordered);
+	EXPECT_EQ(0, kernel_like);
+}
+
+TEST_F(mem_create, device_ranges_do_not_overlap)
+{
+	struct rknpu_mem_create args[MANY];
+	unsigned int i, k;
+
+	for (i = 0; i < MANY; i++) {
+		args[i] = (struct rknpu_mem_create){ .flags = NPU_MEM_DATA,
+						     .size = NPU_PAGE * (1 + i % 7) };
+		ASSERT_EQ(0, create(self->fd, &args[i]));
+		for (k = 0; k < i; k++) {
+			bool apart = args[k].dma_addr + args[k].size <= args[i].dma_addr ||
+				     args[i].dma_addr + args[i].size <= args[k].dma_addr;
+
+			ASSERT_TRUE(apart);
+		}
+	}
+}
+
+TEST_F(mem_create, freed_memory_never_shows_up_elsewhere)
+{
+	int round, other = npu_open();
+	struct npu_bo bo;
+	unsigned int i;
+
+	ASSERT_LE(0, other);
+	for (round = 0; round < 20; round++) {
+		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA, 16 * NPU_PAGE, &bo));
+		memset(bo.map, 0xa5, bo.size);
+		npu_bo_destroy(&bo);
+		ASSERT_EQ(0, npu_bo_create(other, NPU_MEM_DATA, 16 * NPU_PAGE, &bo));
+		for (i = 0; i < bo.size; i += 64)
+			ASSERT_EQ(0, ((uint8_t *)bo.map)[i]);
+		npu_bo_destroy(&bo);
+	}
+	close(other);
+}
+
+TEST_F(mem_create, b15_addresses_and_memory_come_back)
+{
+	struct npu_bo bo;
+	int round;
+
+	/* 8 GiB in all: far more than memory and device addresses together. */
+	for (round = 0; round < 512; round++) {
+		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA, 16 << 20, &bo));
+		npu_bo_destroy(&bo);
+	}
+}
+
+TEST_F(mem_create, contiguous_object_is_usable)
+{
+	struct npu_bo bo;
+
+	ASSERT_EQ(0, npu_bo_create(self->fd, RKNPU_MEM_CACHEABLE, 64 * NPU_PAGE, &bo));
+	memset(bo.map, 1, bo.size);
+	npu_bo_destroy(&bo);
+}
+
+TEST_HARNESS_MAIN

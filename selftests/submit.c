@@ -1,0 +1,327 @@
+// SPDX-License-Identifier: MIT
+// SUBMIT: jobs that compute, checked byte by byte.
+#define _GNU_SOURCE
+#include "harness.h"
+#include "npu_device.h"
+#include "npu_jobs.h"
+
+FIXTURE(submit) {
+	int fd;
+	int cores;
+};
+
+FIXTURE_SETUP(submit)
+{
+	self->fd = npu_open();
+	if (self->fd == -ENODEV)
+		SKIP(return, "no DRM device named rknpu");
+	ASSERT_LE(0, self->fd);
+	self->cores = npu_core_count(self->fd);
+	ASSERT_LT(0, self->cores);
+}
+
+FIXTURE_TEARDOWN(submit)
+{
+	close(self->fd);
+}
+
+TEST_F(submit, b03_one_task_on_each_core)
+{
+	int core;
+
+	for (core = 0; core < self->cores; core++)
+		EXPECT_EQ(0, npu_chain_check(self->fd, 1, 1u << core));
+}
+
+TEST_F(submit, chains_of_tasks_run_in_order)
+{
+	static const unsigned int lengths[] = { 2, 3, 4, 16, 74, 135, 500 };
+	unsigned int i;
+
+	for (i = 0; i < sizeof(lengths) / sizeof(lengths[0]); i++)
+		EXPECT_EQ(0, npu_chain_check(self->fd, lengths[i], 0));
+}
+
+TEST_F_TIMEOUT(submit, more_tasks_than_the_counter_holds_run_in_batches, 60)
+{
+	EXPECT_EQ(0, npu_chain_check(self->fd, 4095, 0));
+	EXPECT_EQ(0, npu_chain_check(self->fd, 4096, 0));
+	EXPECT_EQ(0, npu_chain_check(self->fd, 8200, 0));
+}
+
+TEST_F(submit, outputs_of_the_request_are_filled)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_add_offset(&job, 1, 2, 1);
+	npu_job_record(&job, 0)->int_status = 0x55;
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 0);
+	args.task_counter = 0;
+	ASSERT_EQ(0, npu_submit(self->fd, &args));
+	EXPECT_EQ(6, args.task_counter);
+	EXPECT_LT(0, args.hw_elapse_time);
+	EXPECT_GT(5000000000ll, args.hw_elapse_time);
+	/* An idle NPU: the first core is chosen. */
+	EXPECT_EQ(1, args.core_mask);
+	EXPECT_EQ(-1, args.fence_fd);
+	EXPECT_NE(0, npu_job_record(&job, 1)->int_status & NPU_DONE_DPU);
+	EXPECT_EQ(0x55, npu_job_record(&job, 0)->int_status);
+	npu_job_free(&job);
+}
+
+TEST_F(submit, request_members_that_are_inputs_come_back_unchanged)
+{
+	struct rknpu_submit args, before;
+	struct npu_job job;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 1);
+	args.priority = 1;
+	before = args;
+	ASSERT_EQ(0, npu_submit(self->fd, &args));
+	before.task_counter = args.task_counter;
+	before.hw_elapse_time = args.hw_elapse_time;
+	EXPECT_EQ(0, memcmp(&before, &args, sizeof(args)));
+	npu_job_free(&job);
+}
+
+TEST_F(submit, convolution_gives_the_right_sums)
+{
+	struct npu_job job;
+	unsigned int i, lane, oc;
+	int8_t *in, *weights;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 4));
+	in = npu_job_slot(&job, 0);
+	weights = npu_job_slot(&job, 1);
+	for (i = 0; i < NPU_SLOT; i++) {
+		in[i] = (int8_t)(i % 11) - 5;
+		weights[i] = (int8_t)(i % 5) - 2;
+	}
+	npu_job_add_conv(&job, 0, 1, 2);
+	npu_job_seal(&job);
+	ASSERT_EQ(0, npu_job_run(&job, 0));
+	npu_job_fetch(&job);
+	for (i = 0; i < NPU_SLOT / 16; i++) {
+		for (oc = 0; oc < 32; oc++) {
+			int sum = 0;
+
+			for (lane = 0; lane < 16; lane++)
+				sum += in[i * 16 + lane] * weights[oc * 16 + lane];
+			sum = sum > 127 ? 127 : sum < -128 ? -128 : sum;
+			ASSERT_EQ(sum, npu_job_slot(&job, 2 + oc / 16)[i * 16 + oc % 16]);
+		}
+	}
+	npu_job_free(&job);
+}
+
+static int8_t max4(const int8_t *in, unsigned int x, unsigned int y, unsigned int lane)
+{
+	int8_t best = -128;
+	unsigned int dx, dy;
+
+	for (dy = 0; dy < 2; dy++) {
+		for (dx = 0; dx < 2; dx++) {
+			int8_t v = in[((2 * y + dy) * NPU_SLOT_WIDTH + 2 * x + dx) * 16 + lane];
+
+			best = v > best ? v : best;
+		}
+	}
+	return best;
+}
+
+/* The last task is a pool: its completion bits are 0xC00. */
+TEST_F(submit, pool_after_other_blocks_in_one_chain)
+{
+	struct npu_job job;
+	unsigned int x, y, lane;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
+	for (x = 0; x < NPU_SLOT; x++)
+		npu_job_slot(&job, 0)[x] = (int8_t)(x * 37);
+	npu_job_add_offset(&job, 0, 1, -3);
+	npu_job_add_pool(&job, 1, 2);
+	npu_job_seal(&job);
+	ASSERT_EQ(0, npu_job_run(&job, 0));
+	npu_job_fetch(&job);
+	for (y = 0; y < NPU_SLOT_HEIGHT / 2; y++)
+		for (x = 0; x < NPU_SLOT_WIDTH / 2; x++)
+			for (lane = 0; lane < 16; lane++)
+				ASSERT_EQ(max4(npu_job_slot(&job, 1), x, y, lane),
+					  npu_job_slot(&job, 2)[(y * NPU_SLOT_WIDTH / 2 + x) * 16 +
+								lane]);
+	EXPECT_NE(0, npu_job_record(&job, 1)->int_status & NPU_DONE_PPU);
+	npu_job_free(&job);
+}
+
+/* Register groups alternate between jobs, too: either bit of a pair completes. */
+TEST_F(submit, odd_numbers_of_tasks_leave_the_other_group)
+{
+	int round;
+
+	for (round = 0; round < 8; round++)
+		ASSERT_EQ(0, npu_chain_check(self->fd, 1 + round % 3, 1));
+}
+
+TEST_F(submit, flags_and_priorities_that_programs_use)
+{
+	static const uint32_t flags[] = { 0x1, 0x5 };
+	static const int32_t priorities[] = { 0, 1, 2, -1, -2, 100, -100, INT32_MAX, INT32_MIN };
+	struct npu_job job;
+	unsigned int i;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_seal(&job);
+	for (i = 0; i < 9; i++) {
+		struct rknpu_submit args = npu_job_args(&job, 0);
+
+		args.flags = flags[i % 2];
+		args.priority = priorities[i];
+		EXPECT_EQ(0, npu_submit(self->fd, &args));
+	}
+	npu_job_free(&job);
+}
+
+TEST_F(submit, timeout_zero_means_the_default)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 0);
+	args.timeout = 0;
+	EXPECT_EQ(0, npu_submit(self->fd, &args));
+	args.timeout = UINT32_MAX;
+	EXPECT_EQ(0, npu_submit(self->fd, &args));
+	npu_job_free(&job);
+}
+
+/* A part of the array, from anywhere in it; other records may be rubbish. */
+TEST_F(submit, range_picks_its_tasks)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+	unsigned int i;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 4, 6));
+	memset(npu_job_slot(&job, 0), 10, NPU_SLOT);
+	for (i = 0; i < 4; i++)
+		npu_job_add_offset(&job, 0, i + 1, (int)i);
+	memset(npu_job_record(&job, 0), 0xff, sizeof(struct rknpu_task));
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 1);
+	args.task_start = 2;
+	args.task_number = 1;
+	for (i = 0; i < RKNPU_MAX_SUBCORE_TASKS; i++)
+		args.subcore_task[i] = (struct rknpu_subcore_task){ 2, 1 };
+	ASSERT_EQ(0, npu_submit(self->fd, &args));
+	npu_job_fetch(&job);
+	EXPECT_EQ(0, npu_job_slot(&job, 2)[0]);
+	EXPECT_EQ(12, npu_job_slot(&job, 3)[0]);
+	EXPECT_EQ(0, npu_job_slot(&job, 4)[0]);
+	npu_job_free(&job);
+}
+
+TEST_F(submit, unused_entries_are_not_looked_at)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+	unsigned int i;
+
+	if (self->cores == 1)
+		SKIP(return, "one core: entries are not used at all");
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 1);
+	args.task_start = 0xffffffff;
+	for (i = 1; i < RKNPU_MAX_SUBCORE_TASKS; i++)
+		args.subcore_task[i] = (struct rknpu_subcore_task){ 0xffffffff, 0xffffffff };
+	EXPECT_EQ(0, npu_submit(self->fd, &args));
+	npu_job_free(&job);
+}
+
+TEST_F(submit, auto_takes_a_core_that_has_work)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+
+	if (self->cores == 1)
+		SKIP(return, "needs two cores");
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 0);
+	args.subcore_task[0].task_number = 0;
+	args.subcore_task[2].task_number = 0;
+	ASSERT_EQ(0, npu_submit(self->fd, &args));
+	EXPECT_EQ(2, args.core_mask);
+	npu_job_free(&job);
+}
+
+TEST_F(submit, every_domain_runs_jobs)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+	uint32_t id = 3;
+
+	ASSERT_EQ(0, npu_action(self->fd, RKNPU_SET_IOMMU_DOMAIN_ID, &id));
+	/* Buffers name their space in MEM_CREATE; those here lie in space 0. */
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 0);
+	EXPECT_EQ(0, npu_submit(self->fd, &args));
+	npu_job_free(&job);
+}
+
+TEST_F(submit, results_appear_in_every_kind_of_memory)
+{
+	static const uint32_t kinds[] = { 0x0, 0x1, 0x2, 0x3, 0x4, 0x403, 0x103, 0x83 };
+	struct npu_job job;
+	unsigned int i, k;
+
+	for (i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+		struct npu_bo bo;
+
+		ASSERT_EQ(0, npu_bo_create(self->fd, kinds[i], 3 * NPU_PAGE, &bo));
+		ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 1));
+		memset((char *)bo.map + NPU_PAGE, (int)i, NPU_SLOT);
+		npu_job_add_offset_raw(&job, bo.iova + NPU_PAGE, bo.iova + 2 * NPU_PAGE, 50);
+		npu_job_seal(&job);
+		npu_bo_sync(&bo, RKNPU_MEM_SYNC_TO_DEVICE, 0, bo.size);
+		ASSERT_EQ(0, npu_job_run(&job, 0));
+		npu_bo_sync(&bo, RKNPU_MEM_SYNC_FROM_DEVICE, 0, bo.size);
+		for (k = 0; k < NPU_SLOT; k++)
+			ASSERT_EQ(50 + i, ((int8_t *)bo.map + 2 * NPU_PAGE)[k]);
+		npu_job_free(&job);
+		npu_bo_destroy(&bo);
+	}
+}
+
+TEST_F_TIMEOUT(submit, b17_a_thousand_jobs_in_a_row, 60)
+{
+	struct npu_job job;
+	int round;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_add_offset(&job, 1, 2, 1);
+	npu_job_seal(&job);
+	for (round = 0; round < 1000; round++)
+		ASSERT_EQ(0, npu_job_run(&job, 0));
+	npu_job_fetch(&job);
+	EXPECT_EQ(2, npu_job_slot(&job, 2)[5]);
+	npu_job_free(&job);
+}
+
+TEST_HARNESS_MAIN
