@@ -53,7 +53,8 @@ struct JobFaults {
 /// Draws depend only on seed, core, job number and rule, never on timing.
 class FaultPlan {
  public:
-    explicit FaultPlan(uint64_t seed = 1) : seed_(seed) {}
+    FaultPlan() = default;
+    explicit FaultPlan(uint64_t seed) : seed_(seed) {}
 
     void add(const FaultRule& rule) { rules_.push_back(rule); }
     void set_seed(uint64_t seed) { seed_ = seed; }
@@ -70,7 +71,7 @@ class FaultPlan {
     [[nodiscard]] uint64_t seed() const { return seed_; }
 
  private:
-    uint64_t seed_;
+    uint64_t seed_ = 1;
     std::vector<FaultRule> rules_;
 };
 

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// What the guest's PCI functions share: the NPU, guest memory, SRAM and reset lines.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "npusim/npu.hpp"
+#include "os.hpp"
+
+namespace rknpusim {
+
+/// Register of core 0's window that a "snps,dw-high-reset" controller drives: bit n asserts the
+/// A reset, bit 8 + n the H reset of core n. Either holds the core in reset.
+inline constexpr uint32_t kResetRegister = 0xf000;
+inline constexpr uint64_t kSramBarSize = 1U << 20;
+inline constexpr uint64_t kDefaultSramAddress = 0x10000000;
+
+class Board {
+ public:
+    /// Empty pointer when the SRAM file cannot be made.
+    static std::unique_ptr<Board> create(const npusim::SocConfig& soc, npusim::NpuOptions options);
+
+    [[nodiscard]] npusim::Npu& npu() { return *npu_; }
+    [[nodiscard]] int sram_fd() const { return sram_fd_.get(); }
+    [[nodiscard]] std::span<std::byte> sram() { return sram_.bytes(); }
+
+    /// The SRAM's address as the guest's PCI host has placed it.
+    void place_sram(uint64_t address);
+
+    [[nodiscard]] uint32_t read_resets() const { return resets_; }
+    void write_resets(uint32_t value);
+
+    /// Guest memory; each function reports the same ranges. Return 0 or an errno.
+    int map(uint64_t address, uint64_t size, uint64_t offset, bool writable, UniqueFd fd);
+    int unmap(uint64_t address, uint64_t size);
+
+    void log(std::string line) { log_.push_back(std::move(line)); }
+    /// Lines of the board and of the model since the last call.
+    [[nodiscard]] std::vector<std::string> take_log();
+
+ private:
+    struct GuestRange {
+        uint64_t address;
+        uint64_t size;
+        uint64_t offset;
+        uint64_t device;  // of the file, with inode: the same file from another function
+        uint64_t inode;
+        unsigned users;
+        Mapping mapping;  // empty: memory the client keeps to itself
+    };
+
+    Board() = default;
+
+    npusim::RamMemory memory_;
+    std::vector<GuestRange> ranges_;
+    UniqueFd sram_fd_;
+    Mapping sram_;
+    uint64_t sram_address_ = 0;
+    uint64_t sram_used_ = 0;  // bytes that exist on the chip
+    uint32_t resets_ = 0;
+    std::vector<std::string> log_;
+    std::unique_ptr<npusim::Npu> npu_;  // last: its workers use the memory above
+};
+
+}  // namespace rknpusim
