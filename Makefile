@@ -43,7 +43,7 @@ dtbs: ## device tree overlays for real boards: build/dts/*.dtbo
 	@scripts/build-dtbs.sh
 
 demo: ## run a model on the emulated RK3588 (installs and fetches what is missing)
-	@scripts/setup.sh
+	@scripts/setup.sh demo
 	@scripts/demo.sh
 
 check: ## everything: unit tests, style, tests on the emulated board

@@ -2,6 +2,8 @@
 # SPDX-License-Identifier: MIT
 # Install the Debian packages of packages.txt that are missing. Does nothing, and needs no root,
 # when all are there.
+#
+#   setup.sh [demo]      demo: only what "make demo" needs
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
@@ -10,8 +12,11 @@ command -v apt-get >/dev/null ||
     die "this is not a Debian system (no apt-get)" "install the equivalents of scripts/packages.txt by hand"
 
 missing=()
-while read -r package _; do
-    case $package in '' | '#'*) continue ;; esac
+while read -r package rest; do
+    case "$package $rest" in
+    '# --- only for'*) if [ "${1:-all}" = demo ]; then break; else continue; fi ;;
+    '#'* | ' ') continue ;;
+    esac
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||
         missing+=("$package")
 done <"$RKNPU_ROOT/scripts/packages.txt"
