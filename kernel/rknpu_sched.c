@@ -48,7 +48,7 @@ static bool rknpu_sched_before(const struct rknpu_sched_job *a,
 }
 
 static struct rknpu_sched_job *
-rknpu_sched_head(const struct rknpu_sched_client *client, u32 mask)
+rknpu_sched_head(struct rknpu_sched_client *client, u32 mask)
 {
 	return list_first_entry_or_null(&client->queue[mask],
 					struct rknpu_sched_job, node);

@@ -44,8 +44,12 @@ static inline void list_del_init(struct list_head *item)
 #define list_entry(ptr, type, member) \
 	((type *)((char *)(ptr) - offsetof(type, member)))
 
+/* As in the kernel, not for const heads. */
 #define list_first_entry_or_null(head, type, member) \
-	(list_empty(head) ? NULL : list_entry((head)->next, type, member))
+	({ \
+		struct list_head *head_ = (head); \
+		list_empty(head_) ? NULL : list_entry(head_->next, type, member); \
+	})
 
 #define list_for_each_entry(pos, head, member)                                       \
 	for (pos = list_entry((head)->next, __typeof__(*pos), member);               \
