@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: MIT
+// Files that go away: with jobs running, killed, forked, passed on.
+#define _GNU_SOURCE
+#include <pthread.h>
+#include <sys/socket.h>
+
+#include "harness.h"
+#include "npu_device.h"
+#include "npu_jobs.h"
+
+FIXTURE(lifetime) {
+	int fd;
+	long long sram_used;
+};
+
+FIXTURE_SETUP(lifetime)
+{
+	self->fd = npu_open();
+	if (self->fd == -ENODEV)
+		SKIP(return, "no DRM device named rknpu");
+	ASSERT_LE(0, self->fd);
+	self->sram_used = npu_sram_used();
+}
+
+FIXTURE_TEARDOWN(lifetime)
+{
+	close(self->fd);
+	EXPECT_EQ(0, npu_healthy());
+	EXPECT_EQ(self->sram_used, npu_sram_used());
+}
+
+/* A job that never ends by itself within the test. */
+static int submit_hang(int fd, uint32_t mask, bool block)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+	int ret = npu_job_init(&job, fd, 2, 3);
+
+	if (ret)
+		return ret;
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_add_offset(&job, 1, 2, 1);
+	npu_job_cut(&job, 1);
+	npu_job_seal(&job);
+	args = npu_job_args(&job, mask);
+	args.timeout = 20000;
+	args.flags |= block ? 0 : RKNPU_JOB_NONBLOCK;
+	return npu_submit(fd, &args);
+}
+
+/* The next client's job must start at once, not after the 20 s of the lost one. */
+static int job_runs_soon(uint32_t mask)
+{
+	uint64_t start = npu_now_ms();
+	int fd = npu_open(), ret;
+
+	if (fd < 0)
+		return fd;
+	ret = npu_chain_check(fd, 2, mask);
+	close(fd);
+	return !ret && npu_now_ms() - start > 5000 ? -ETIME : ret;
+}
+
+TEST_F(lifetime, close_with_a_running_job)
+{
+	int other = npu_open();
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, submit_hang(other, 1, false));
+	close(other);
+	EXPECT_EQ(0, job_runs_soon(1));
+}
+
+TEST_F(lifetime, close_with_running_and_queued_jobs)
+{
+	int other = npu_open(), i;
+
+	ASSERT_LE(0, other);
+	for (i = 0; i < 20; i++)
+		ASSERT_EQ(0, submit_hang(other, i % 2 ? 1 : 0, false));
+	close(other);
+	EXPECT_EQ(0, job_runs_soon(1));
+	EXPECT_EQ(0, job_runs_soon(0));
+}
+
+static pid_t fork_blocked_client(int *ready)
+{
+	int pipes[2];
+	pid_t child;
+
+	if (pipe(pipes))
+		return -1;
+	child = fork();
+	if (child == 0) {
+		struct npu_bo bo;
+		int fd = npu_open();
+
+		npu_bo_create(fd, NPU_MEM_DATA | RKNPU_MEM_TRY_ALLOC_SRAM, 8 * NPU_PAGE, &bo);
+		if (write(pipes[1], "x", 1) != 1)
+			_exit(2);
+		submit_hang(fd, 1, true);
+		_exit(0);
+	}
+	close(pipes[1]);
+	*ready = pipes[0];
+	return child;
+}
+
+TEST_F(lifetime, b34_kill_9_of_a_client_that_waits_for_a_job)
+{
+	int ready, status, round;
+	uint64_t start;
+	pid_t child;
+	char byte;
+
+	for (round = 0; round < 5; round++) {
+		child = fork_blocked_client(&ready);
+		ASSERT_LT(0, child);
+		ASSERT_EQ(1, read(ready, &byte, 1));
+		usleep(100000);
+		start = npu_now_ms();
+		kill(child, SIGKILL);
+		ASSERT_EQ(child, waitpid(child, &status, 0));
+		EXPECT_GT(5000, npu_now_ms() - start);
+		EXPECT_TRUE(WIFSIGNALED(status));
+		EXPECT_EQ(0, job_runs_soon(1));
+		close(ready);
+	}
+}
+
+static void on_signal(int number)
+{
+	(void)number;
+}
+
+/* A signal that is handled either lets the wait go on or ends it; it never loses the job. */
+TEST_F(lifetime, handled_signal_during_a_blocking_submit)
+{
+	struct sigaction action = { .sa_handler = on_signal };
+	struct rknpu_submit args;
+	struct npu_job job;
+	pid_t parent = getpid(), child;
+	int ret, status;
+
+	sigaction(SIGUSR1, &action, NULL);
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_add_offset(&job, 1, 2, 1);
+	npu_job_cut(&job, 1);
+	npu_job_seal(&job);
+	child = fork();
+	if (child == 0) {
+		usleep(100000);
+		kill(parent, SIGUSR1);
+		_exit(0);
+	}
+	args = npu_job_args(&job, 1);
+	args.timeout = 600;
+	ret = npu_submit(self->fd, &args);
+	EXPECT_EQ(-ETIMEDOUT, ret);
+	EXPECT_EQ(1, args.task_counter);
+	waitpid(child, &status, 0);
+	npu_job_free(&job);
+}
+
+TEST_F(lifetime, buffers_of_a_running_job_may_be_destroyed)
+{
+	struct rknpu_submit args;
+	struct npu_job job;
+	int i;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 300, 301));
+	for (i = 0; i < 300; i++)
+		npu_job_add_offset(&job, i, i + 1, 1);
+	npu_job_seal(&job);
+	args = npu_job_args(&job, 1);
+	args.flags |= RKNPU_JOB_NONBLOCK;
+	ASSERT_EQ(0, npu_submit(self->fd, &args));
+	npu_job_free(&job);
+	/* No fault may be logged: the job holds on to what it was given. */
+	EXPECT_EQ(0, npu_chain_check(self->fd, 2, 1));
+}
+
+TEST_F(lifetime, fork_shares_the_file_and_its_end)
+{
+	int other = npu_open(), status;
+	pid_t child;
+
+	ASSERT_LE(0, other);
+	child = fork();
+	if (child == 0)
+		_exit(npu_chain_check(other, 3, 0) ? 1 : 0);
+	ASSERT_EQ(child, waitpid(child, &status, 0));
+	EXPECT_EQ(0, status);
+	/* The child's exit closed its copy only. */
+	EXPECT_EQ(0, npu_chain_check(other, 3, 0));
+	close(other);
+}
+
+static int send_fd(int via, int fd)
+{
+	char control[CMSG_SPACE(sizeof(int))] = "", byte = 'x';
+	struct iovec data = { &byte, 1 };
+	struct msghdr message = {
+		.msg_iov = &data, .msg_iovlen = 1,
+		.msg_control = control, .msg_controllen = sizeof(control),
+	};
+	struct cmsghdr *header = CMSG_FIRSTHDR(&message);
+
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	return sendmsg(via, &message, 0) == 1 ? 0 : -errno;
+}
+
+/* A file in flight on a socket that nobody reads dies with the socket. */
+TEST_F(lifetime, file_lost_in_a_socket)
+{
+	int other = npu_open(), pair[2];
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, socketpair(AF_UNIX, SOCK_STREAM, 0, pair));
+	ASSERT_EQ(0, submit_hang(other, 1, false));
+	ASSERT_EQ(0, send_fd(pair[0], other));
+	close(other);
+	close(pair[0]);
+	close(pair[1]);
+	EXPECT_EQ(0, job_runs_soon(1));
+}
+
+TEST_F_TIMEOUT(lifetime, b15_two_hundred_careless_clients, 120)
+{
+	int round;
+
+	for (round = 0; round < 200; round++) {
+		struct npu_bo bo[4];
+		struct npu_job job;
+		int fd = npu_open(), i;
+
+		ASSERT_LE(0, fd);
+		for (i = 0; i < 4; i++) {
+			ASSERT_EQ(0, npu_bo_create(fd, i == 3 ? 0x103 : NPU_MEM_DATA,
+						   (i + 1) * 100000, &bo[i]));
+			munmap(bo[i].map, bo[i].size);
+			bo[i].map = NULL;
+		}
+		close(npu_export(fd, bo[0].handle));
+		ASSERT_EQ(0, npu_job_init(&job, fd, 1, 2));
+		npu_job_add_offset(&job, 0, 1, 1);
+		npu_job_seal(&job);
+		ASSERT_EQ(0, npu_job_run(&job, 0));
+		npu_bo_destroy(&bo[1]);
+		munmap(job.commands.map, job.commands.size);
+		munmap(job.records.map, job.records.size);
+		munmap(job.data.map, job.data.size);
+		/* Everything else is left to close(). */
+		close(fd);
+	}
+}
+
+struct churn {
+	int fd;
+	volatile bool *stop;
+	struct npu_bo *shared;
+	int ret;
+};
+
+static void *churn_memory(void *argument)
+{
+	struct churn *churn = argument;
+	struct npu_bo bo;
+
+	while (!*churn->stop && !churn->ret) {
+		churn->ret = npu_bo_create(churn->fd, NPU_MEM_DATA, 5 * NPU_PAGE, &bo);
+		if (!churn->ret)
+			npu_bo_destroy(&bo);
+	}
+	return NULL;
+}
+
+static void *churn_sync(void *argument)
+{
+	struct churn *churn = argument;
+	uint64_t token = churn->shared->token;
+
+	while (!*churn->stop) {
+		struct npu_bo guess = *churn->shared;
+
+		guess.token = token;
+		npu_bo_sync(&guess, RKNPU_MEM_SYNC_MASK, 0, NPU_PAGE);
+	}
+	return NULL;
+}
+
+TEST_F_TIMEOUT(lifetime, b17_memory_and_jobs_from_many_threads_of_one_file, 60)
+{
+	volatile bool stop = false;
+	struct npu_bo shared;
+	struct churn churn = { self->fd, &stop, &shared, 0 };
+	pthread_t threads[5];
+	uint64_t end = npu_now_ms() + 4000;
+	int i;
+
+	ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA, NPU_PAGE, &shared));
+	for (i = 0; i < 5; i++)
+		ASSERT_EQ(0, pthread_create(&threads[i], NULL, i < 4 ? churn_memory : churn_sync,
+					    &churn));
+	while (npu_now_ms() < end)
+		ASSERT_EQ(0, npu_chain_check(self->fd, 20, 0));
+	stop = true;
+	for (i = 0; i < 5; i++)
+		pthread_join(threads[i], NULL);
+	EXPECT_EQ(0, churn.ret);
+	npu_bo_destroy(&shared);
+}
+
+TEST_HARNESS_MAIN
