@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RKNPU_COMPAT_DRM_H
+#define RKNPU_COMPAT_DRM_H
+
+#include <linux/dma-buf.h>
+#include <linux/seq_file.h>
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_prime.h>
+#include <drm/drm_print.h>
+
+/* Entries for &struct drm_driver that newer kernels have by default or lost. */
+#ifdef HAVE_DRM_DRIVER_DATE
+#define RKNPU_DRM_DATE(text)	.date = (text),
+#else
+#define RKNPU_DRM_DATE(text)
+#endif
+
+#ifdef HAVE_DRM_DRIVER_GEM_PRIME_MMAP
+#define RKNPU_DRM_PRIME_OPS \
+	.prime_handle_to_fd = drm_gem_prime_handle_to_fd, \
+	.prime_fd_to_handle = drm_gem_prime_fd_to_handle, \
+	.gem_prime_mmap = drm_gem_prime_mmap,
+#else
+#define RKNPU_DRM_PRIME_OPS
+#endif
+
+/*
+ * Per-file statistics: RKNPU_DEFINE_SHOW_FDINFO(fn) once, then the two entries
+ * in the file operations and in the DRM driver.
+ */
+#ifdef HAVE_DRM_DRIVER_SHOW_FDINFO
+#define RKNPU_DEFINE_SHOW_FDINFO(fn)
+#define RKNPU_FOPS_FDINFO(fn)	.show_fdinfo = drm_show_fdinfo,
+#define RKNPU_DRM_FDINFO(fn)	.show_fdinfo = (fn),
+#else
+#define RKNPU_DEFINE_SHOW_FDINFO(fn) \
+static void fn##_seq(struct seq_file *m, struct file *f) \
+{ \
+	struct drm_file *file = f->private_data; \
+	struct drm_printer p = drm_seq_file_printer(m); \
+\
+	drm_printf(&p, "drm-driver:\t%s\n", file->minor->dev->driver->name); \
+	drm_printf(&p, "drm-client-id:\t%lx\n", hash_long((unsigned long)file, BITS_PER_LONG)); \
+	fn(&p, file); \
+}
+#define RKNPU_FOPS_FDINFO(fn)	.show_fdinfo = fn##_seq,
+#define RKNPU_DRM_FDINFO(fn)
+#endif
+
+#ifndef DRM_GEM_FOPS
+#define DRM_GEM_FOPS \
+	.open		= drm_open, \
+	.release	= drm_release, \
+	.unlocked_ioctl	= drm_ioctl, \
+	.compat_ioctl	= drm_compat_ioctl, \
+	.poll		= drm_poll, \
+	.read		= drm_read, \
+	.llseek		= noop_llseek, \
+	.mmap		= drm_gem_mmap
+#endif
+
+#ifndef FOP_UNSIGNED_OFFSET
+#define RKNPU_FOPS_FLAGS
+#else
+#define RKNPU_FOPS_FLAGS	.fop_flags = FOP_UNSIGNED_OFFSET,
+#endif
+
+#ifndef HAVE_IMPORT_NS_TOKEN
+#define RKNPU_IMPORT_NS(ns)	MODULE_IMPORT_NS(#ns)
+#else
+#define RKNPU_IMPORT_NS(ns)	MODULE_IMPORT_NS(ns)
+#endif
+
+#endif

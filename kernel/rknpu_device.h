@@ -1,0 +1,124 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RKNPU_DEVICE_H
+#define RKNPU_DEVICE_H
+
+#include <linux/atomic.h>
+#include <linux/list.h>
+#include <linux/llist.h>
+#include <linux/mutex.h>
+#include <linux/spinlock.h>
+#include <linux/timer.h>
+#include <linux/workqueue.h>
+
+#include <drm/drm_device.h>
+
+#include "rknpu_core.h"
+#include "rknpu_sched.h"
+#include "rknpu_soc.h"
+#include "rknpu_sram.h"
+
+#define RKNPU_DRIVER_MAJOR	0
+#define RKNPU_DRIVER_MINOR	9
+#define RKNPU_DRIVER_PATCH	8
+
+struct clk_bulk_data;
+struct dentry;
+struct regulator;
+struct rknpu_job;
+struct rknpu_mmu;
+
+/**
+ * struct rknpu_device - the whole NPU
+ * @drm: the DRM device, also its lifetime
+ * @dev: the device that is powered and described by firmware
+ * @dma_dev: the device memory is mapped for; without an IOMMU in front
+ * @soc: data of the chip
+ * @hw_version: contents of the version registers of core 0
+ * @core_mask: cores that exist and work
+ * @cores: the cores, those of @core_mask are set up
+ * @mmu: the IOMMU in front of the cores, or NULL
+ * @clks: all clocks, the first one is the rate clock
+ * @num_clks: number of @clks
+ * @vdd: supply of the NPU, or NULL
+ * @mem: supply of its memories, or NULL
+ * @sram: on-chip memory
+ * @debugfs: directory of the debugfs nodes
+ * @wq: runs whatever follows an interrupt and must sleep; ordered
+ */
+struct rknpu_device {
+	struct drm_device drm;
+	struct device *dev;
+	struct device *dma_dev;
+	const struct rknpu_soc *soc;
+	u32 hw_version;
+	u32 core_mask;
+	struct rknpu_core cores[RKNPU_MAX_CORES];
+	struct rknpu_mmu *mmu;
+
+	struct clk_bulk_data *clks;
+	int num_clks;
+	struct regulator *vdd;
+	struct regulator *mem;
+	struct rknpu_sram sram;
+	struct dentry *debugfs;
+	struct workqueue_struct *wq;
+
+	/** @job_lock: protects the members of @jobs, and those of cores and jobs that say so */
+	spinlock_t job_lock;
+	struct {
+		/** @jobs.sched: waiting and running jobs, the policy */
+		struct rknpu_sched sched;
+		/** @jobs.door: a job with cores that waits for its address space, or NULL */
+		struct rknpu_job *door;
+		/** @jobs.waiting: jobs whose in-fence has not signalled */
+		struct list_head waiting;
+		/** @jobs.offline: cores that are being reset */
+		u32 offline;
+		/** @jobs.suspects: cores that @recover_work must look at */
+		u32 suspects;
+		/** @jobs.condemned: cores that it must reset, whatever they do */
+		u32 condemned;
+		/** @jobs.powered: registers may be touched */
+		bool powered;
+		/** @jobs.gone: the device was unplugged, no job starts any more */
+		bool gone;
+		/** @jobs.watchdog_at: when @watchdog fires, in ns, or U64_MAX */
+		u64 watchdog_at;
+	} jobs;
+	struct timer_list watchdog;
+	struct work_struct switch_work;
+	struct work_struct recover_work;
+	/** @reap: ended jobs to be freed by @reap_work */
+	struct llist_head reap;
+	struct work_struct reap_work;
+
+	/** @reset_lock: serialises resets; protects @resets */
+	struct mutex reset_lock;
+	/** @resets: number of resets since the driver was bound */
+	unsigned int resets;
+	/** @bypass_reset: leave hung cores alone, for hardware debugging */
+	bool bypass_reset;
+
+	/** @power_lock: protects @forced_on */
+	struct mutex power_lock;
+	/** @forced_on: power references taken through debugfs */
+	unsigned int forced_on;
+
+	/** @gem_bytes: memory of all objects */
+	atomic64_t gem_bytes;
+};
+
+static inline struct rknpu_device *to_rknpu_device(struct drm_device *drm)
+{
+	return container_of(drm, struct rknpu_device, drm);
+}
+
+/* Walk the cores in @mask that exist. */
+#define rknpu_for_each_core(core, ndev, mask) \
+	for ((core) = (ndev)->cores; (core) < (ndev)->cores + RKNPU_MAX_CORES; (core)++) \
+		if (!((mask) & (ndev)->core_mask & BIT((core)->index))) {} else
+
+int rknpu_device_init(struct rknpu_device *ndev);
+void rknpu_device_fini(struct rknpu_device *ndev);
+
+#endif

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/mod_devicetable.h>
+#include <linux/module.h>
+#include <linux/property.h>
+#include <linux/platform_device.h>
+
+#include <drm/drm_drv.h>
+#include <drm/drm_file.h>
+#include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
+
+#include <rknpu_drm.h>
+
+#include "rknpu_action.h"
+#include "rknpu_device.h"
+#include "rknpu_file.h"
+#include "rknpu_gem.h"
+#include "rknpu_power.h"
+#include "rknpu_submit.h"
+
+static const struct drm_ioctl_desc rknpu_ioctls[] = {
+	DRM_IOCTL_DEF_DRV(RKNPU_ACTION, rknpu_ioctl_action, DRM_RENDER_ALLOW),
+	DRM_IOCTL_DEF_DRV(RKNPU_SUBMIT, rknpu_ioctl_submit, DRM_RENDER_ALLOW),
+	DRM_IOCTL_DEF_DRV(RKNPU_MEM_CREATE, rknpu_ioctl_mem_create, DRM_RENDER_ALLOW),
+	DRM_IOCTL_DEF_DRV(RKNPU_MEM_MAP, rknpu_ioctl_mem_map, DRM_RENDER_ALLOW),
+	DRM_IOCTL_DEF_DRV(RKNPU_MEM_DESTROY, rknpu_ioctl_mem_destroy, DRM_RENDER_ALLOW),
+	DRM_IOCTL_DEF_DRV(RKNPU_MEM_SYNC, rknpu_ioctl_mem_sync, DRM_RENDER_ALLOW),
+};
+
+static const struct file_operations rknpu_fops = {
+	.owner = THIS_MODULE,
+	RKNPU_FOPS_FLAGS
+	DRM_GEM_FOPS,
+};
+
+static const struct drm_driver rknpu_drm_driver = {
+	.driver_features = DRIVER_GEM | DRIVER_RENDER,
+	.open = rknpu_file_open,
+	.postclose = rknpu_file_postclose,
+	RKNPU_DRM_PRIME_OPS
+	.gem_prime_import = rknpu_gem_prime_import,
+	.gem_prime_import_sg_table = rknpu_gem_import_sg,
+	.ioctls = rknpu_ioctls,
+	.num_ioctls = ARRAY_SIZE(rknpu_ioctls),
+	.fops = &rknpu_fops,
+	.name = "rknpu",
+	.desc = "RKNPU driver",
+	RKNPU_DRM_DATE("20240828")
+	.major = RKNPU_DRIVER_MAJOR,
+	.minor = RKNPU_DRIVER_MINOR,
+	.patchlevel = RKNPU_DRIVER_PATCH,
+};
+
+static int rknpu_probe(struct platform_device *pdev)
+{
+	struct rknpu_device *ndev;
+	int ret;
+
+	ndev = devm_drm_dev_alloc(&pdev->dev, &rknpu_drm_driver, struct rknpu_device, drm);
+	if (IS_ERR(ndev))
+		return PTR_ERR(ndev);
+	ndev->dev = &pdev->dev;
+	ndev->soc = device_get_match_data(&pdev->dev);
+	platform_set_drvdata(pdev, ndev);
+
+	ret = rknpu_device_init(ndev);
+	if (ret)
+		return ret;
+	ret = drm_dev_register(&ndev->drm, 0);
+	if (ret)
+		rknpu_device_fini(ndev);
+	return ret;
+}
+
+static void rknpu_remove(struct platform_device *pdev)
+{
+	struct rknpu_device *ndev = platform_get_drvdata(pdev);
+
+	drm_dev_unplug(&ndev->drm);
+	rknpu_device_fini(ndev);
+}
+RKNPU_DEFINE_REMOVE(rknpu_remove)
+
+static const struct of_device_id rknpu_of_match[] = {
+	{ .compatible = "rockchip,rknpu", .data = &rknpu_soc_rk3568 },
+	{ .compatible = "rockchip,rk3562-rknpu", .data = &rknpu_soc_rk3562 },
+	{ .compatible = "rockchip,rk3566-rknpu", .data = &rknpu_soc_rk3568 },
+	{ .compatible = "rockchip,rk3568-rknpu", .data = &rknpu_soc_rk3568 },
+	{ .compatible = "rockchip,rk3576-rknpu", .data = &rknpu_soc_rk3576 },
+	{ .compatible = "rockchip,rk3588-rknpu", .data = &rknpu_soc_rk3588 },
+	{}
+};
+MODULE_DEVICE_TABLE(of, rknpu_of_match);
+
+static struct platform_driver rknpu_driver = {
+	.probe = rknpu_probe,
+	.remove = RKNPU_REMOVE(rknpu_remove),
+	.driver = {
+		.name = "RKNPU",
+		.of_match_table = rknpu_of_match,
+		.pm = pm_ptr(&rknpu_pm_ops),
+	},
+};
+module_platform_driver(rknpu_driver);
+
+MODULE_DESCRIPTION("Rockchip NPU driver");
+MODULE_AUTHOR("The RKNPU open stack developers");
+MODULE_LICENSE("GPL");
+MODULE_VERSION("0.9.8");
+RKNPU_IMPORT_NS(DMA_BUF);

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RKNPU_FENCE_H
+#define RKNPU_FENCE_H
+
+struct dma_fence;
+
+struct dma_fence *rknpu_fence_create(void);
+void rknpu_fence_signal(struct dma_fence *fence, int error);
+
+#endif

@@ -1,0 +1,269 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/sched.h>
+#include <linux/slab.h>
+
+#include <drm/drm_file.h>
+
+#include "rknpu_device.h"
+#include "rknpu_file.h"
+#include "rknpu_gem.h"
+#include "rknpu_job.h"
+#include "rknpu_power.h"
+#include "rknpu_vm.h"
+
+/**
+ * rknpu_file_open() - a client opened the device
+ * @drm: the DRM device
+ * @drm_file: the open file
+ *
+ * Return: 0 or a negative error code
+ */
+int rknpu_file_open(struct drm_device *drm, struct drm_file *drm_file)
+{
+	struct rknpu_file *file = kzalloc(sizeof(*file), GFP_KERNEL);
+
+	if (!file)
+		return -ENOMEM;
+	kref_init(&file->ref);
+	file->ndev = to_rknpu_device(drm);
+	mutex_init(&file->lock);
+	file->handles = RB_ROOT;
+	INIT_LIST_HEAD(&file->jobs);
+	rknpu_sched_client_init(&file->sched, RKNPU_SCHED_WEIGHT);
+	drm_file->driver_priv = file;
+	return 0;
+}
+
+struct rknpu_file *rknpu_file_get(struct rknpu_file *file)
+{
+	kref_get(&file->ref);
+	return file;
+}
+
+static void rknpu_file_release(struct kref *ref)
+{
+	struct rknpu_file *file = container_of(ref, struct rknpu_file, ref);
+
+	mutex_destroy(&file->lock);
+	kfree(file);
+}
+
+void rknpu_file_put(struct rknpu_file *file)
+{
+	kref_put(&file->ref, rknpu_file_release);
+}
+
+static void rknpu_file_drop_vms(struct rknpu_file *file)
+{
+	unsigned int i;
+
+	mutex_lock(&file->lock);
+	for (i = 0; i < ARRAY_SIZE(file->vms); i++) {
+		if (file->vms[i])
+			rknpu_vm_put(file->vms[i]);
+		file->vms[i] = NULL;
+	}
+	mutex_unlock(&file->lock);
+}
+
+/*
+ * Jobs of a closed file go on: others may wait for their fences. Not so when
+ * the owner was killed, for that is how people get rid of a job that hangs.
+ */
+void rknpu_file_postclose(struct drm_device *drm, struct drm_file *drm_file)
+{
+	struct rknpu_file *file = drm_file->driver_priv;
+
+	if (current->flags & PF_EXITING && current->exit_code & 0x7f)
+		rknpu_job_abort_file(file);
+	while (file->powered) {
+		rknpu_power_put(file->ndev);
+		file->powered--;
+	}
+	rknpu_file_drop_vms(file);
+	drm_file->driver_priv = NULL;
+	rknpu_file_put(file);
+}
+
+static struct rknpu_handle *rknpu_file_find(struct rknpu_file *file, u64 token)
+{
+	struct rb_node *node = file->handles.rb_node;
+
+	lockdep_assert_held(&file->lock);
+
+	while (node) {
+		struct rknpu_handle *handle = rb_entry(node, struct rknpu_handle, node);
+
+		if (token == handle->bo->token)
+			return handle;
+		node = token < handle->bo->token ? node->rb_left : node->rb_right;
+	}
+	return NULL;
+}
+
+static void rknpu_file_insert(struct rknpu_file *file, struct rknpu_handle *handle)
+{
+	struct rb_node **link = &file->handles.rb_node, *parent = NULL;
+
+	lockdep_assert_held(&file->lock);
+
+	while (*link) {
+		struct rknpu_handle *other = rb_entry(*link, struct rknpu_handle, node);
+
+		parent = *link;
+		link = handle->bo->token < other->bo->token ? &parent->rb_left : &parent->rb_right;
+	}
+	rb_link_node(&handle->node, parent, link);
+	rb_insert_color(&handle->node, &file->handles);
+	file->bytes += handle->bo->base.size;
+	file->sram_bytes += rknpu_sram_block_size(&handle->bo->sram);
+}
+
+/**
+ * rknpu_file_add_handle() - GEM gives the file a handle for an object
+ * @obj: the object
+ * @drm_file: the open file
+ *
+ * Return: 0 or a negative error code
+ */
+int rknpu_file_add_handle(struct drm_gem_object *obj, struct drm_file *drm_file)
+{
+	struct rknpu_file *file = drm_file->driver_priv;
+	struct rknpu_gem_object *bo = to_rknpu_gem(obj);
+	struct rknpu_handle *handle, *fresh;
+
+	fresh = kzalloc(sizeof(*fresh), GFP_KERNEL);
+	if (!fresh)
+		return -ENOMEM;
+	fresh->bo = bo;
+	fresh->count = 1;
+	INIT_LIST_HEAD(&fresh->mappings);
+
+	mutex_lock(&file->lock);
+	handle = rknpu_file_find(file, bo->token);
+	if (handle) {
+		handle->count++;
+	} else {
+		rknpu_file_insert(file, fresh);
+		fresh = NULL;
+	}
+	mutex_unlock(&file->lock);
+	kfree(fresh);
+	return 0;
+}
+
+/* GEM takes a handle away; with the last one the device addresses go. */
+void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file)
+{
+	struct rknpu_file *file = drm_file->driver_priv;
+	struct rknpu_gem_object *bo = to_rknpu_gem(obj);
+	struct rknpu_mapping *mapping, *next;
+	struct rknpu_handle *handle;
+
+	mutex_lock(&file->lock);
+	handle = rknpu_file_find(file, bo->token);
+	if (!handle || --handle->count) {
+		mutex_unlock(&file->lock);
+		return;
+	}
+	rb_erase(&handle->node, &file->handles);
+	file->bytes -= bo->base.size;
+	file->sram_bytes -= rknpu_sram_block_size(&bo->sram);
+	mutex_unlock(&file->lock);
+
+	list_for_each_entry_safe(mapping, next, &handle->mappings, entry) {
+		list_del_init(&mapping->entry);
+		rknpu_mapping_retire(mapping);
+	}
+	kfree(handle);
+}
+
+/**
+ * rknpu_file_lookup() - find an object by its token
+ * @file: the open file, which must have a handle for it
+ * @token: number from user space
+ *
+ * Return: the object with a reference, or NULL
+ */
+struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token)
+{
+	struct rknpu_gem_object *bo = NULL;
+	struct rknpu_handle *handle;
+
+	mutex_lock(&file->lock);
+	handle = rknpu_file_find(file, token);
+	if (handle) {
+		bo = handle->bo;
+		drm_gem_object_get(&bo->base);
+	}
+	mutex_unlock(&file->lock);
+	return bo;
+}
+
+static struct rknpu_vm *rknpu_file_make_vm(struct rknpu_file *file, u32 domain)
+{
+	struct rknpu_vm *vm = file->vms[domain];
+
+	lockdep_assert_held(&file->lock);
+
+	if (vm)
+		return vm;
+	vm = rknpu_vm_create(file->ndev);
+	if (!IS_ERR(vm))
+		file->vms[domain] = vm;
+	return vm;
+}
+
+static struct rknpu_mapping *rknpu_handle_map(struct rknpu_handle *handle, struct rknpu_vm *vm)
+{
+	struct rknpu_mapping *mapping;
+
+	list_for_each_entry(mapping, &handle->mappings, entry) {
+		if (mapping->vm == vm)
+			return mapping;
+	}
+	mapping = rknpu_mapping_create(vm, handle->bo);
+	if (!IS_ERR(mapping))
+		list_add_tail(&mapping->entry, &handle->mappings);
+	return mapping;
+}
+
+/**
+ * rknpu_file_map() - device address of an object
+ * @file: the open file
+ * @bo: the object
+ * @domain: number of the address space, in range
+ * @addr: the result
+ *
+ * Return: 0 or a negative error code; -EINVAL if the handle was closed meanwhile
+ */
+int rknpu_file_map(struct rknpu_file *file, struct rknpu_gem_object *bo, s32 domain, u64 *addr)
+{
+	struct rknpu_mapping *mapping = ERR_PTR(-EINVAL);
+	struct rknpu_handle *handle;
+	struct rknpu_vm *vm;
+
+	mutex_lock(&file->lock);
+	handle = rknpu_file_find(file, bo->token);
+	if (handle) {
+		vm = rknpu_file_make_vm(file, domain);
+		mapping = IS_ERR(vm) ? ERR_CAST(vm) : rknpu_handle_map(handle, vm);
+	}
+	if (!IS_ERR(mapping))
+		*addr = mapping->node.start;
+	mutex_unlock(&file->lock);
+	return PTR_ERR_OR_ZERO(mapping);
+}
+
+/* Address space @domain with a reference, or NULL if nothing was ever put there. */
+struct rknpu_vm *rknpu_file_get_vm(struct rknpu_file *file, u32 domain)
+{
+	struct rknpu_vm *vm;
+
+	mutex_lock(&file->lock);
+	vm = file->vms[domain];
+	if (vm)
+		rknpu_vm_get(vm);
+	mutex_unlock(&file->lock);
+	return vm;
+}

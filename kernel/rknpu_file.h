@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RKNPU_FILE_H
+#define RKNPU_FILE_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/rbtree.h>
+
+#include <rknpu_drm.h>
+
+#include "rknpu_sched.h"
+
+struct drm_device;
+struct drm_file;
+struct drm_gem_object;
+struct rknpu_device;
+struct rknpu_gem_object;
+struct rknpu_vm;
+
+/**
+ * struct rknpu_handle - what an open file knows of an object
+ * @node: entry in &rknpu_file.handles, ordered by token
+ * @bo: the object; not referenced, the GEM handle does that
+ * @count: GEM handles of the file for the object
+ * @mappings: its device addresses, at most one per address space
+ */
+struct rknpu_handle {
+	struct rb_node node;
+	struct rknpu_gem_object *bo;
+	unsigned int count;
+	struct list_head mappings;
+};
+
+/**
+ * struct rknpu_file - an open file
+ * @ref: one reference for the open file and for each job
+ * @ndev: the NPU
+ * @sched: its share of the cores; protected by &rknpu_device.job_lock
+ * @jobs: jobs submitted and not ended; protected by &rknpu_device.job_lock
+ * @jobs_done: jobs that ended; protected by &rknpu_device.job_lock
+ * @lock: protects all members below
+ * @handles: the objects it has handles for
+ * @vms: its address spaces, made when first used
+ * @domain_id: address space selected by action
+ * @powered: power references taken by action
+ * @bytes: memory of the objects it has handles for
+ * @sram_bytes: part of @bytes in on-chip memory
+ */
+struct rknpu_file {
+	struct kref ref;
+	struct rknpu_device *ndev;
+	struct rknpu_sched_client sched;
+	struct list_head jobs;
+	u64 jobs_done;
+	struct mutex lock;
+	struct rb_root handles;
+	struct rknpu_vm *vms[RKNPU_MAX_IOMMU_DOMAIN_NUM];
+	u32 domain_id;
+	unsigned int powered;
+	u64 bytes;
+	u64 sram_bytes;
+};
+
+int rknpu_file_open(struct drm_device *drm, struct drm_file *drm_file);
+void rknpu_file_postclose(struct drm_device *drm, struct drm_file *drm_file);
+struct rknpu_file *rknpu_file_get(struct rknpu_file *file);
+void rknpu_file_put(struct rknpu_file *file);
+
+int rknpu_file_add_handle(struct drm_gem_object *obj, struct drm_file *drm_file);
+void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file);
+struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token);
+int rknpu_file_map(struct rknpu_file *file, struct rknpu_gem_object *bo, s32 domain, u64 *addr);
+struct rknpu_vm *rknpu_file_get_vm(struct rknpu_file *file, u32 domain);
+
+#endif

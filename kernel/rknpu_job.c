@@ -1,0 +1,609 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/interrupt.h>
+#include <linux/jiffies.h>
+#include <linux/ktime.h>
+#include <linux/slab.h>
+
+#include "rknpu_device.h"
+#include "rknpu_fence.h"
+#include "rknpu_file.h"
+#include "rknpu_gem.h"
+#include "rknpu_job.h"
+#include "rknpu_power.h"
+#include "rknpu_recover.h"
+#include "rknpu_regs.h"
+#include "rknpu_vm.h"
+
+/**
+ * DOC: Life of a job
+ *
+ * A job is checked (rknpu_submit.c), waits for its in-fence if it has one, is
+ * queued, and gets its cores from the policy (rknpu_sched.c). If the cores see
+ * another address space, it stands at the door: nothing else starts until the
+ * space is switched, which must sleep. Otherwise it is started right here, from
+ * the submitter or from the interrupt that set a core free.
+ *
+ * Only a job whose start was written to a core can be ended by an interrupt of
+ * that core, because the start and the look at the interrupt happen under one
+ * lock, and a core forgets its job before the next one is started.
+ *
+ * One timer watches all cores. It is not stopped when a job ends in time: it
+ * finds nothing to do when it fires, which is cheaper.
+ *
+ * What goes wrong is handed to rknpu_recover.c.
+ */
+
+/* Wait for jobs in the queue is not hardware time: it starts with the start. */
+static void rknpu_job_watch(struct rknpu_device *ndev, u64 deadline, u64 now)
+{
+	lockdep_assert_held(&ndev->job_lock);
+
+	if (deadline >= ndev->jobs.watchdog_at)
+		return;
+	ndev->jobs.watchdog_at = deadline;
+	mod_timer(&ndev->watchdog, jiffies + nsecs_to_jiffies(deadline - min(now, deadline)) + 1);
+}
+
+static void rknpu_job_watchdog(struct timer_list *timer)
+{
+	struct rknpu_device *ndev = container_of(timer, struct rknpu_device, watchdog);
+	u64 now = ktime_get_ns(), next = U64_MAX;
+	struct rknpu_core *core;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ndev->job_lock, flags);
+	ndev->jobs.watchdog_at = U64_MAX;
+	rknpu_for_each_core(core, ndev, ~0) {
+		if (!core->job)
+			continue;
+		if (now >= core->deadline)
+			rknpu_job_suspect(core, 0);
+		else
+			next = min(next, core->deadline);
+	}
+	if (next != U64_MAX)
+		rknpu_job_watch(ndev, next, now);
+	spin_unlock_irqrestore(&ndev->job_lock, flags);
+}
+
+static const struct rknpu_batch *rknpu_job_batch(const struct rknpu_core *core)
+{
+	const struct rknpu_range *range = &core->job->ranges[core->index];
+
+	return core->batch ? &range->more[core->batch - 1] : &range->first;
+}
+
+static void rknpu_job_start_batch(struct rknpu_core *core)
+{
+	core->status = 0;
+	rknpu_core_start(core, rknpu_job_batch(core), core->job->pingpong, core->job->base);
+}
+
+/* The cores are idle and see the right address space. */
+static void rknpu_job_start(struct rknpu_job *job)
+{
+	struct rknpu_device *ndev = job->ndev;
+	u64 now = ktime_get_ns();
+	struct rknpu_core *core;
+
+	lockdep_assert_held(&ndev->job_lock);
+
+	job->mask = job->sched.mask;
+	job->started = now;
+	rknpu_for_each_core(core, ndev, job->mask) {
+		core->job = job;
+		core->batch = 0;
+		core->error = 0;
+		core->started = now;
+		core->deadline = now + job->timeout;
+		rknpu_job_start_batch(core);
+	}
+	rknpu_job_watch(ndev, now + job->timeout, now);
+}
+
+/**
+ * rknpu_job_dispatch() - start what can be started
+ * @ndev: the NPU
+ *
+ * Return: true if a job stands at the door, see rknpu_job_switch()
+ */
+bool rknpu_job_dispatch(struct rknpu_device *ndev)
+{
+	struct rknpu_sched_job *next;
+
+	lockdep_assert_held(&ndev->job_lock);
+
+	while (!ndev->jobs.door) {
+		next = rknpu_sched_pick(&ndev->jobs.sched);
+		if (!next)
+			return false;
+		if (rknpu_mmu_has(ndev, to_rknpu_job(next)->vm))
+			rknpu_job_start(to_rknpu_job(next));
+		else
+			ndev->jobs.door = to_rknpu_job(next);
+	}
+	return true;
+}
+
+/* The door opens: start the job if it is still there. */
+static bool rknpu_job_enter(struct rknpu_device *ndev, struct rknpu_job *job, int error)
+{
+	bool again;
+
+	spin_lock_irq(&ndev->job_lock);
+	if (ndev->jobs.door == job) {
+		ndev->jobs.door = NULL;
+		if (error) {
+			rknpu_sched_forget_cores(&ndev->jobs.sched, job->sched.mask);
+			rknpu_sched_remove(&ndev->jobs.sched, &job->sched, 0);
+			rknpu_job_finish(job, error);
+		} else {
+			rknpu_job_start(job);
+		}
+	}
+	again = rknpu_job_dispatch(ndev);
+	spin_unlock_irq(&ndev->job_lock);
+	return again;
+}
+
+/**
+ * rknpu_job_switch() - change the address space for the job at the door
+ * @ndev: the NPU
+ *
+ * The policy sends a job there only when no core of its IOMMU works.
+ */
+void rknpu_job_switch(struct rknpu_device *ndev)
+{
+	struct rknpu_job *job;
+	bool again = true;
+
+	mutex_lock(&ndev->reset_lock);
+	while (again) {
+		spin_lock_irq(&ndev->job_lock);
+		job = ndev->jobs.door;
+		if (job)
+			kref_get(&job->ref);
+		spin_unlock_irq(&ndev->job_lock);
+		if (!job)
+			break;
+		again = rknpu_job_enter(ndev, job, rknpu_mmu_attach(ndev, job->vm));
+		rknpu_job_put(job);
+	}
+	mutex_unlock(&ndev->reset_lock);
+}
+
+static void rknpu_job_switch_work(struct work_struct *work)
+{
+	rknpu_job_switch(container_of(work, struct rknpu_device, switch_work));
+}
+
+static void rknpu_job_free(struct rknpu_job *job)
+{
+	struct rknpu_vm *vm = job->vm;
+	unsigned int i;
+
+	for (i = 0; i < RKNPU_MAX_CORES; i++)
+		kfree(job->ranges[i].more);
+	dma_fence_put(job->fence);
+	dma_fence_put(job->wait);
+	if (job->tasks)
+		drm_gem_object_put(&job->tasks->base);
+	if (vm) {
+		rknpu_vm_reap(vm);
+		rknpu_vm_put(vm);
+	}
+	rknpu_file_put(job->file);
+	kfree(job);
+}
+
+static void rknpu_job_release(struct kref *ref)
+{
+	rknpu_job_free(container_of(ref, struct rknpu_job, ref));
+}
+
+void rknpu_job_put(struct rknpu_job *job)
+{
+	kref_put(&job->ref, rknpu_job_release);
+}
+
+static void rknpu_job_release_later(struct kref *ref)
+{
+	struct rknpu_job *job = container_of(ref, struct rknpu_job, ref);
+
+	if (llist_add(&job->reap, &job->ndev->reap))
+		queue_work(job->ndev->wq, &job->ndev->reap_work);
+}
+
+static void rknpu_job_reap_work(struct work_struct *work)
+{
+	struct rknpu_device *ndev = container_of(work, struct rknpu_device, reap_work);
+	struct rknpu_job *job, *next;
+
+	llist_for_each_entry_safe(job, next, llist_del_all(&ndev->reap), reap)
+		rknpu_job_free(job);
+}
+
+/**
+ * rknpu_job_finish() - a job has ended and is on no core and in no queue
+ * @job: the job; not to be used afterwards
+ * @error: 0 or a negative error code
+ */
+void rknpu_job_finish(struct rknpu_job *job, int error)
+{
+	lockdep_assert_held(&job->ndev->job_lock);
+
+	job->error = error;
+	if (job->started)
+		job->elapsed = ktime_get_ns() - job->started;
+	list_del_init(&job->file_entry);
+	list_del_init(&job->vm_entry);
+	job->file->jobs_done++;
+	if (job->powered)
+		rknpu_power_put(job->ndev);
+	job->powered = false;
+	if (job->fence)
+		rknpu_fence_signal(job->fence, error);
+	complete_all(&job->done);
+	kref_put(&job->ref, rknpu_job_release_later);
+}
+
+/* Tell recovery to look at a core; @error says why, 0 lets it find out. */
+void rknpu_job_suspect(struct rknpu_core *core, int error)
+{
+	struct rknpu_device *ndev = core->ndev;
+
+	lockdep_assert_held(&ndev->job_lock);
+
+	if (!core->error)
+		core->error = error;
+	ndev->jobs.suspects |= BIT(core->index);
+	queue_work(ndev->wq, &ndev->recover_work);
+}
+
+static void rknpu_job_core_done(struct rknpu_core *core)
+{
+	struct rknpu_device *ndev = core->ndev;
+	struct rknpu_job *job = core->job;
+	u64 now = ktime_get_ns();
+
+	WRITE_ONCE(*job->ranges[core->index].status, core->status);
+	core->job = NULL;
+	core->jobs++;
+	rknpu_core_account(core, core->started, now);
+	if (rknpu_sched_core_done(&ndev->jobs.sched, &job->sched, core->index,
+				  now - core->started))
+		rknpu_job_finish(job, 0);
+}
+
+/**
+ * rknpu_job_core_event() - a core with a job raised an interrupt
+ * @core: the core
+ * @status: its interrupts
+ *
+ * Return: true if the core has become idle
+ */
+bool rknpu_job_core_event(struct rknpu_core *core, u32 status)
+{
+	u32 expected = rknpu_core_fold_status(rknpu_job_batch(core)->int_last);
+	u32 seen;
+
+	lockdep_assert_held(&core->ndev->job_lock);
+
+	core->status |= status;
+	seen = rknpu_core_fold_status(core->status);
+	if (core->status & PC_INTERRUPT_DMA_ERROR) {
+		rknpu_job_suspect(core, core->job->vm->faulted ? -EFAULT : -EIO);
+		return false;
+	}
+	if (seen & ~expected) {
+		rknpu_job_suspect(core, -EIO);
+		return false;
+	}
+	if (seen != expected)
+		return false;
+	if (++core->batch < core->job->ranges[core->index].num_batches) {
+		rknpu_job_start_batch(core);
+		return false;
+	}
+	rknpu_job_core_done(core);
+	return true;
+}
+
+/* The line is shared with the IOMMU, and may be live while we are powered off. */
+irqreturn_t rknpu_job_irq(int irq, void *data)
+{
+	struct rknpu_core *core = data;
+	struct rknpu_device *ndev = core->ndev;
+	irqreturn_t ret = IRQ_NONE;
+	u32 status;
+
+	spin_lock(&ndev->job_lock);
+	status = ndev->jobs.powered ? rknpu_core_ack(core) : 0;
+	if (status)
+		ret = IRQ_HANDLED;
+	if (status && core->job && !core->error && rknpu_job_core_event(core, status) &&
+	    rknpu_job_dispatch(ndev))
+		queue_work(ndev->wq, &ndev->switch_work);
+	spin_unlock(&ndev->job_lock);
+	return ret;
+}
+
+/**
+ * rknpu_job_create() - make an empty job
+ * @file: whose job it is
+ *
+ * Return: the job with one reference, or NULL
+ */
+struct rknpu_job *rknpu_job_create(struct rknpu_file *file)
+{
+	struct rknpu_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
+
+	if (!job)
+		return NULL;
+	kref_init(&job->ref);
+	job->ndev = file->ndev;
+	job->file = rknpu_file_get(file);
+	job->pid = task_tgid_nr(current);
+	get_task_comm(job->comm, current->group_leader);
+	init_completion(&job->done);
+	INIT_LIST_HEAD(&job->file_entry);
+	INIT_LIST_HEAD(&job->vm_entry);
+	INIT_LIST_HEAD(&job->entry);
+	return job;
+}
+
+/* Put the job on the lists of those that have not ended. */
+static int rknpu_job_register(struct rknpu_job *job)
+{
+	struct rknpu_device *ndev = job->ndev;
+	int ret = 0;
+
+	spin_lock_irq(&ndev->job_lock);
+	if (ndev->jobs.gone) {
+		ret = -ENODEV;
+	} else {
+		kref_get(&job->ref);
+		job->number = ++job->vm->submitted;
+		list_add_tail(&job->file_entry, &job->file->jobs);
+		list_add_tail(&job->vm_entry, &job->vm->jobs);
+		if (job->waiting)
+			list_add_tail(&job->entry, &ndev->jobs.waiting);
+	}
+	spin_unlock_irq(&ndev->job_lock);
+	return ret;
+}
+
+/* The job may run from now on. It ends at once if it must not. */
+static void rknpu_job_make_ready(struct rknpu_job *job, int error)
+{
+	struct rknpu_device *ndev = job->ndev;
+	bool door = false;
+
+	if (!error)
+		error = rknpu_power_get(ndev);
+	spin_lock_irq(&ndev->job_lock);
+	list_del_init(&job->entry);
+	job->waiting = false;
+	job->powered = !error;
+	if (!error)
+		error = ndev->jobs.gone ? -ENODEV : job->error;
+	if (error) {
+		rknpu_job_finish(job, error);
+	} else {
+		job->queued = ktime_get_ns();
+		rknpu_sched_enqueue(&ndev->jobs.sched, &job->sched);
+		door = rknpu_job_dispatch(ndev);
+	}
+	spin_unlock_irq(&ndev->job_lock);
+	if (door)
+		rknpu_job_switch(ndev);
+}
+
+static void rknpu_job_ready_work(struct work_struct *work)
+{
+	struct rknpu_job *job = container_of(work, struct rknpu_job, ready_work);
+
+	/* A producer that failed has left nothing that is worth reading. */
+	rknpu_job_make_ready(job, dma_fence_get_status(job->wait) < 0 ? -ECANCELED : 0);
+	rknpu_job_put(job);
+}
+
+/* Fences signal in any context, also under our own lock. */
+static void rknpu_job_wait_done(struct dma_fence *fence, struct dma_fence_cb *cb)
+{
+	struct rknpu_job *job = container_of(cb, struct rknpu_job, wait_cb);
+
+	queue_work(job->ndev->wq, &job->ready_work);
+}
+
+static int rknpu_job_queue_behind(struct rknpu_job *job)
+{
+	int ret;
+
+	INIT_WORK(&job->ready_work, rknpu_job_ready_work);
+	job->waiting = true;
+	ret = rknpu_job_register(job);
+	if (ret)
+		return ret;
+	/* For the work; given back by whoever takes the callback away. */
+	kref_get(&job->ref);
+	if (dma_fence_add_callback(job->wait, &job->wait_cb, rknpu_job_wait_done))
+		queue_work(job->ndev->wq, &job->ready_work);
+	return 0;
+}
+
+/**
+ * rknpu_job_queue() - hand a job over to the queue
+ * @job: a job that is complete
+ *
+ * Return: 0, or a negative error code if the job was not taken
+ */
+int rknpu_job_queue(struct rknpu_job *job)
+{
+	int ret;
+
+	if (job->wait)
+		return rknpu_job_queue_behind(job);
+	ret = rknpu_job_register(job);
+	if (!ret)
+		rknpu_job_make_ready(job, 0);
+	return ret;
+}
+
+/* Make a job end with @error, now or soon. */
+static void rknpu_job_abort(struct rknpu_job *job, int error)
+{
+	struct rknpu_device *ndev = job->ndev;
+	struct rknpu_core *core;
+
+	lockdep_assert_held(&ndev->job_lock);
+
+	if (job->waiting) {
+		job->error = error;
+		if (dma_fence_remove_callback(job->wait, &job->wait_cb))
+			queue_work(ndev->wq, &job->ready_work);
+	} else if (rknpu_sched_is_queued(&job->sched) || ndev->jobs.door == job) {
+		if (ndev->jobs.door == job)
+			ndev->jobs.door = NULL;
+		rknpu_sched_remove(&ndev->jobs.sched, &job->sched, 0);
+		rknpu_job_finish(job, error);
+	} else {
+		rknpu_for_each_core(core, ndev, job->sched.busy)
+			rknpu_job_suspect(core, error);
+	}
+}
+
+/* Cores were set free outside of an interrupt. */
+static void rknpu_jobs_kick(struct rknpu_device *ndev)
+{
+	bool door;
+
+	spin_lock_irq(&ndev->job_lock);
+	door = rknpu_job_dispatch(ndev);
+	spin_unlock_irq(&ndev->job_lock);
+	if (door)
+		rknpu_job_switch(ndev);
+}
+
+/**
+ * rknpu_job_wait() - wait for the end of a job
+ * @job: a queued job
+ *
+ * Its owner may be killed meanwhile; the job ends with it.
+ *
+ * Return: how the job ended
+ */
+int rknpu_job_wait(struct rknpu_job *job)
+{
+	struct rknpu_device *ndev = job->ndev;
+
+	if (wait_for_completion_killable(&job->done)) {
+		spin_lock_irq(&ndev->job_lock);
+		if (!completion_done(&job->done))
+			rknpu_job_abort(job, -ECANCELED);
+		spin_unlock_irq(&ndev->job_lock);
+		wait_for_completion(&job->done);
+		rknpu_jobs_kick(ndev);
+	}
+	return job->error;
+}
+
+void rknpu_job_abort_file(struct rknpu_file *file)
+{
+	struct rknpu_device *ndev = file->ndev;
+	struct rknpu_job *job, *next;
+
+	spin_lock_irq(&ndev->job_lock);
+	list_for_each_entry_safe(job, next, &file->jobs, file_entry)
+		rknpu_job_abort(job, -ECANCELED);
+	spin_unlock_irq(&ndev->job_lock);
+	rknpu_jobs_kick(ndev);
+}
+
+/**
+ * rknpu_job_page_fault() - the IOMMU met an address that is not mapped
+ * @vm: the address space
+ * @addr: the address
+ * @write: the NPU wanted to write
+ *
+ * Called in interrupt context. The IOMMU does not say which core it was.
+ */
+void rknpu_job_page_fault(struct rknpu_vm *vm, u64 addr, bool write)
+{
+	struct rknpu_device *ndev = vm->ndev;
+	struct rknpu_core *core;
+	unsigned long flags;
+
+	spin_lock_irqsave(&ndev->job_lock, flags);
+	vm->faulted = true;
+	vm->fault_addr = addr;
+	rknpu_for_each_core(core, ndev, ~0) {
+		if (core->job && core->job->vm == vm)
+			rknpu_job_suspect(core, 0);
+	}
+	spin_unlock_irqrestore(&ndev->job_lock, flags);
+	dev_err_ratelimited(ndev->dev, "RKNPU: page fault at IOVA %#llx, %s\n", addr,
+			    write ? "write" : "read");
+}
+
+/* Number of the last job submitted in @vm; false if none of them is left. */
+bool rknpu_job_youngest(struct rknpu_vm *vm, u64 *number)
+{
+	bool busy;
+
+	spin_lock_irq(&vm->ndev->job_lock);
+	*number = vm->submitted;
+	busy = !list_empty(&vm->jobs);
+	spin_unlock_irq(&vm->ndev->job_lock);
+	return busy;
+}
+
+/* Number of the first job in @vm that has not ended. */
+u64 rknpu_job_oldest(struct rknpu_vm *vm)
+{
+	struct rknpu_job *job;
+	u64 number;
+
+	spin_lock_irq(&vm->ndev->job_lock);
+	job = list_first_entry_or_null(&vm->jobs, struct rknpu_job, vm_entry);
+	number = job ? job->number : U64_MAX;
+	spin_unlock_irq(&vm->ndev->job_lock);
+	return number;
+}
+
+void rknpu_job_forget_vm(struct rknpu_vm *vm)
+{
+	spin_lock_irq(&vm->ndev->job_lock);
+	rknpu_sched_forget_space(&vm->ndev->jobs.sched, vm);
+	spin_unlock_irq(&vm->ndev->job_lock);
+}
+
+void rknpu_jobs_init(struct rknpu_device *ndev)
+{
+	spin_lock_init(&ndev->job_lock);
+	rknpu_sched_init(&ndev->jobs.sched, ndev->core_mask, ndev->mmu);
+	INIT_LIST_HEAD(&ndev->jobs.waiting);
+	ndev->jobs.watchdog_at = U64_MAX;
+	timer_setup(&ndev->watchdog, rknpu_job_watchdog, 0);
+	INIT_WORK(&ndev->switch_work, rknpu_job_switch_work);
+	INIT_WORK(&ndev->recover_work, rknpu_recover_work);
+	INIT_WORK(&ndev->reap_work, rknpu_job_reap_work);
+	init_llist_head(&ndev->reap);
+}
+
+/* The device goes away: end all jobs, and wait until the hardware is quiet. */
+void rknpu_jobs_fini(struct rknpu_device *ndev)
+{
+	struct rknpu_sched_job *next, *tmp;
+	struct rknpu_job *job;
+
+	spin_lock_irq(&ndev->job_lock);
+	ndev->jobs.gone = true;
+	list_for_each_entry(job, &ndev->jobs.waiting, entry)
+		rknpu_job_abort(job, -ENODEV);
+	rknpu_sched_for_each_job_safe(next, tmp, &ndev->jobs.sched)
+		rknpu_job_abort(to_rknpu_job(next), -ENODEV);
+	spin_unlock_irq(&ndev->job_lock);
+	flush_workqueue(ndev->wq);
+	del_timer_sync(&ndev->watchdog);
+}

@@ -1,0 +1,273 @@
+// SPDX-License-Identifier: GPL-2.0-only
+#include <linux/bitops.h>
+#include <linux/file.h>
+#include <linux/slab.h>
+#include <linux/sync_file.h>
+
+#include <drm/drm_file.h>
+
+#include <rknpu_drm.h>
+
+#include "rknpu_device.h"
+#include "rknpu_fence.h"
+#include "rknpu_file.h"
+#include "rknpu_gem.h"
+#include "rknpu_job.h"
+#include "rknpu_regs.h"
+#include "rknpu_submit.h"
+#include "rknpu_vm.h"
+
+/**
+ * DOC: Submit
+ *
+ * Everything a job needs is read and checked here, once, and copied: user space
+ * may change the task array at any time. No register is touched here.
+ */
+
+/* Milliseconds, for programs that say nothing; what the closed runtime asks for. */
+#define RKNPU_TIMEOUT_DEFAULT	6000
+
+#define RKNPU_PRIORITY_MAX	2
+
+/* Entries 2 to 4 of subcore_task are those of a job for three cores. */
+#define RKNPU_SUBCORE_THREE	2
+
+#define RKNPU_COMMAND_SIZE	8
+
+static int rknpu_submit_check(struct rknpu_device *ndev, const struct rknpu_submit *args)
+{
+	if (args->flags & ~RKNPU_JOB_MASK || !(args->flags & RKNPU_JOB_PC))
+		return -EINVAL;
+	if (args->core_mask & ~ndev->core_mask)
+		return -EINVAL;
+	if (!args->task_number || args->iommu_domain_id >= RKNPU_MAX_IOMMU_DOMAIN_NUM)
+		return -EINVAL;
+	if (upper_32_bits(args->task_base_addr))
+		return -EINVAL;
+	/* Without an IOMMU nothing keeps relocated addresses inside the objects. */
+	return args->task_base_addr && !ndev->mmu ? -EINVAL : 0;
+}
+
+static int rknpu_submit_check_first(struct rknpu_job *job, const struct rknpu_task *task)
+{
+	u64 size = (u64)task->regcfg_amount * RKNPU_COMMAND_SIZE;
+
+	if (!task->regcfg_amount || task->regcfg_amount > PC_REGISTER_AMOUNTS_DATA_AMOUNT)
+		return -EINVAL;
+	if (upper_32_bits(task->regcmd_addr) || task->regcmd_addr & ~PC_BASE_ADDRESS_SOURCE_ADDR)
+		return -EINVAL;
+	if (!job->base && !rknpu_vm_contains(job->vm, task->regcmd_addr, size))
+		return -EINVAL;
+	return 0;
+}
+
+static bool rknpu_submit_int_mask_valid(u32 mask)
+{
+	return mask && !(mask & ~PC_INTERRUPT_COMPLETION);
+}
+
+/* Only the first and the last record of a batch matter; each is read once. */
+static int rknpu_submit_batch(struct rknpu_job *job, const struct rknpu_task *tasks, u32 number,
+			      struct rknpu_batch *batch)
+{
+	struct rknpu_task first = tasks[0];
+	u32 last = READ_ONCE(tasks[number - 1].int_mask);
+
+	if (!rknpu_submit_int_mask_valid(first.int_mask) || !rknpu_submit_int_mask_valid(last))
+		return -EINVAL;
+	batch->regcmd = first.regcmd_addr;
+	batch->amount = first.regcfg_amount;
+	batch->int_first = first.int_mask;
+	batch->int_last = last;
+	batch->tasks = number;
+	return rknpu_submit_check_first(job, &first);
+}
+
+static int rknpu_submit_more(struct rknpu_job *job, const struct rknpu_task *tasks,
+			     struct rknpu_range *range, u32 max)
+{
+	u32 i, left;
+	int ret;
+
+	range->more = kcalloc(range->num_batches - 1, sizeof(*range->more), GFP_KERNEL);
+	if (!range->more)
+		return -ENOMEM;
+	for (i = 1; i < range->num_batches; i++) {
+		left = range->number - i * max;
+		ret = rknpu_submit_batch(job, tasks + i * max, min(left, max), &range->more[i - 1]);
+		if (ret)
+			return ret;
+	}
+	return 0;
+}
+
+static int rknpu_submit_range(struct rknpu_job *job, struct rknpu_task *array,
+			      const struct rknpu_subcore_task *entry, struct rknpu_range *range)
+{
+	u64 capacity = job->tasks->base.size / sizeof(*array);
+	u32 max = rknpu_max_tasks(job->ndev->soc);
+	struct rknpu_task *tasks;
+	int ret;
+
+	if (!entry->task_number)
+		return 0;
+	if (entry->task_start >= capacity || entry->task_number > capacity - entry->task_start)
+		return -EINVAL;
+
+	tasks = array + entry->task_start;
+	range->start = entry->task_start;
+	range->number = entry->task_number;
+	range->num_batches = DIV_ROUND_UP(entry->task_number, max);
+	range->status = &tasks[entry->task_number - 1].int_status;
+	ret = rknpu_submit_batch(job, tasks, min(range->number, max), &range->first);
+	if (ret || range->num_batches == 1)
+		return ret;
+	return rknpu_submit_more(job, tasks, range, max);
+}
+
+static struct rknpu_subcore_task rknpu_submit_entry(struct rknpu_device *ndev,
+						    const struct rknpu_submit *args,
+						    unsigned int core)
+{
+	if (ndev->soc->num_cores == 1)
+		return (struct rknpu_subcore_task){ args->task_start, args->task_number };
+	if (hweight32(args->core_mask) == 3)
+		core += RKNPU_SUBCORE_THREE;
+	return args->subcore_task[core];
+}
+
+/* Returns the cores that have something to do, or a negative error code. */
+static int rknpu_submit_ranges(struct rknpu_job *job, const struct rknpu_submit *args)
+{
+	struct rknpu_device *ndev = job->ndev;
+	struct rknpu_task *array = rknpu_gem_kernel_address(job->tasks);
+	struct rknpu_core *core;
+	int mask = 0, ret;
+
+	if (!array)
+		return job->tasks->flags & RKNPU_MEM_KERNEL_MAPPING &&
+		       !rknpu_gem_is_imported(job->tasks) ? -ENOMEM : -EINVAL;
+
+	rknpu_for_each_core(core, ndev, args->core_mask ?: ndev->core_mask) {
+		struct rknpu_subcore_task entry = rknpu_submit_entry(ndev, args, core->index);
+
+		ret = rknpu_submit_range(job, array, &entry, &job->ranges[core->index]);
+		if (ret)
+			return ret;
+		if (entry.task_number)
+			mask |= BIT(core->index);
+	}
+	return mask ?: -EINVAL;
+}
+
+static int rknpu_submit_schedule(struct rknpu_job *job, const struct rknpu_submit *args)
+{
+	/* Without an IOMMU all jobs share one space, and cores need no switching. */
+	const void *space = job->ndev->mmu ? (void *)job->vm : job->ndev;
+	s32 priority = clamp(args->priority, -RKNPU_PRIORITY_MAX, RKNPU_PRIORITY_MAX);
+	bool any = !args->core_mask;
+	int mask = rknpu_submit_ranges(job, args);
+	u32 cost;
+
+	if (mask < 0)
+		return mask;
+	cost = job->ranges[__ffs(mask)].number;
+	any = any && hweight32(mask) > 1;
+	rknpu_sched_job_init(&job->sched, &job->file->sched, space, any ? 0 : mask, priority, cost);
+	if (any)
+		job->sched.allowed = mask;
+	return 0;
+}
+
+static int rknpu_submit_fences(struct rknpu_job *job, const struct rknpu_submit *args)
+{
+	if (args->flags & RKNPU_JOB_FENCE_IN) {
+		job->wait = sync_file_get_fence(args->fence_fd);
+		if (!job->wait)
+			return -EINVAL;
+	}
+	if (args->flags & RKNPU_JOB_FENCE_OUT) {
+		job->fence = rknpu_fence_create();
+		if (!job->fence)
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+static int rknpu_submit_fill(struct rknpu_job *job, const struct rknpu_submit *args)
+{
+	int ret;
+
+	job->pingpong = args->flags & RKNPU_JOB_PINGPONG;
+	job->base = args->task_base_addr;
+	job->timeout = (u64)(args->timeout ?: RKNPU_TIMEOUT_DEFAULT) * NSEC_PER_MSEC;
+	job->tasks = rknpu_file_lookup(job->file, args->task_obj_addr);
+	job->vm = rknpu_file_get_vm(job->file, args->iommu_domain_id);
+	if (!job->tasks || !job->vm)
+		return -EINVAL;
+	ret = rknpu_submit_schedule(job, args);
+	if (ret)
+		return ret;
+	return rknpu_submit_fences(job, args);
+}
+
+/* Queue the job; with an out-fence user space gets its descriptor. */
+static int rknpu_submit_queue(struct rknpu_job *job, struct rknpu_submit *args)
+{
+	struct sync_file *sync;
+	int fd, ret;
+
+	if (!job->fence)
+		return rknpu_job_queue(job);
+
+	fd = get_unused_fd_flags(O_CLOEXEC);
+	if (fd < 0)
+		return fd;
+	sync = sync_file_create(job->fence);
+	ret = sync ? rknpu_job_queue(job) : -ENOMEM;
+	if (ret) {
+		if (sync)
+			fput(sync->file);
+		put_unused_fd(fd);
+		return ret;
+	}
+	fd_install(fd, sync->file);
+	args->fence_fd = fd;
+	return 0;
+}
+
+static int rknpu_submit_wait(struct rknpu_job *job, struct rknpu_submit *args)
+{
+	int ret = rknpu_job_wait(job);
+
+	args->task_counter = ret ? job->tasks_done : args->task_number;
+	args->hw_elapse_time = job->elapsed;
+	if (job->mask)
+		args->core_mask = job->mask;
+	return ret;
+}
+
+int rknpu_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct rknpu_submit *args = data;
+	struct rknpu_job *job;
+	int ret;
+
+	ret = rknpu_submit_check(to_rknpu_device(drm), args);
+	if (ret)
+		return ret;
+	job = rknpu_job_create(drm_file->driver_priv);
+	if (!job)
+		return -ENOMEM;
+	ret = rknpu_submit_fill(job, args);
+	if (ret)
+		goto out_put;
+	if (args->flags & RKNPU_JOB_FENCE_IN)
+		args->fence_fd = -1;
+	ret = rknpu_submit_queue(job, args);
+	if (!ret && !(args->flags & RKNPU_JOB_NONBLOCK))
+		ret = rknpu_submit_wait(job, args);
+out_put:
+	rknpu_job_put(job);
+	return ret;
+}

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: GPL-2.0-only */
+#ifndef RKNPU_VM_H
+#define RKNPU_VM_H
+
+#include <linux/kref.h>
+#include <linux/mutex.h>
+#include <linux/types.h>
+
+#include <drm/drm_mm.h>
+
+#include "rknpu_soc.h"
+
+struct iommu_domain;
+struct iommu_group;
+struct rknpu_device;
+struct rknpu_gem_object;
+
+/**
+ * struct rknpu_mmu - the IOMMU in front of all cores
+ * @groups: its groups: one for the vendor's node, one per core for mainline's
+ * @num_groups: number of @groups
+ * @lock: serialises attaching
+ * @vm: address space the cores see, or NULL; written under @lock and
+ *	&rknpu_device.job_lock, so that either is enough to read it
+ * @lost: a reset made a bank forget its table; protected by
+ *	&rknpu_device.job_lock
+ */
+struct rknpu_mmu {
+	struct iommu_group *groups[RKNPU_MAX_CORES];
+	unsigned int num_groups;
+	struct mutex lock;
+	struct rknpu_vm *vm;
+	bool lost;
+};
+
+/**
+ * struct rknpu_vm - an address space
+ * @ref: one reference for each file, job and mapping that uses it
+ * @ndev: the NPU
+ * @domain: its page table, or NULL without an IOMMU
+ * @lock: protects @mm, the page table, and the retired state of mappings
+ * @mm: device addresses in use
+ * @retired: mappings whose handle is closed, until the jobs that may use them end
+ * @jobs: jobs submitted and not ended, oldest first; protected by
+ *	&rknpu_device.job_lock
+ * @submitted: number of the youngest job; protected by &rknpu_device.job_lock
+ * @fault_addr: address of the last page fault; protected by
+ *	&rknpu_device.job_lock
+ * @faulted: there was a page fault nobody has dealt with; protected by
+ *	&rknpu_device.job_lock
+ */
+struct rknpu_vm {
+	struct kref ref;
+	struct rknpu_device *ndev;
+	struct iommu_domain *domain;
+	struct mutex lock;
+	struct drm_mm mm;
+	struct list_head retired;
+	struct list_head jobs;
+	u64 submitted;
+	u64 fault_addr;
+	bool faulted;
+};
+
+/**
+ * struct rknpu_mapping - an object in an address space
+ * @node: its device addresses
+ * @vm: the address space
+ * @bo: the object; the mapping holds a reference
+ * @entry: entry in &rknpu_handle.mappings, later in &rknpu_vm.retired
+ * @retired_at: youngest job that may use it, once it is retired
+ * @retired: its handle is closed; protected by &rknpu_vm.lock
+ */
+struct rknpu_mapping {
+	struct drm_mm_node node;
+	struct rknpu_vm *vm;
+	struct rknpu_gem_object *bo;
+	struct list_head entry;
+	u64 retired_at;
+	bool retired;
+};
+
+int rknpu_mmu_init(struct rknpu_device *ndev);
+void rknpu_mmu_fini(struct rknpu_device *ndev);
+int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm);
+bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm);
+
+struct rknpu_vm *rknpu_vm_create(struct rknpu_device *ndev);
+struct rknpu_vm *rknpu_vm_get(struct rknpu_vm *vm);
+void rknpu_vm_put(struct rknpu_vm *vm);
+bool rknpu_vm_contains(struct rknpu_vm *vm, u64 addr, u64 size);
+void rknpu_vm_reap(struct rknpu_vm *vm);
+
+struct rknpu_mapping *rknpu_mapping_create(struct rknpu_vm *vm, struct rknpu_gem_object *bo);
+void rknpu_mapping_retire(struct rknpu_mapping *mapping);
+
+#endif
