@@ -38,6 +38,13 @@ PciConfig::Identity sram_identity() {
     return {3, 0x05, 0x80, false, kSramBar, static_cast<uint32_t>(kSramBarSize), true};
 }
 
+/// Error and device-request events never happen here, but QEMU warns when it cannot arm them.
+IrqInfo event_irq(uint32_t index) {
+    if (index == kErrorIrq || index == kRequestIrq)
+        return {kIrqEventfd, 1};
+    return {};
+}
+
 }  // namespace
 
 PciConfig::PciConfig(const Identity& identity) : identity_(identity) {
@@ -146,7 +153,7 @@ RegionInfo CoreFunction::region(uint32_t index) const {
 IrqInfo CoreFunction::irq(uint32_t index) const {
     if (index == kIntxIrq)
         return {kIrqEventfd | kIrqMaskable | kIrqAutomasked, 1};
-    return {};
+    return event_irq(index);
 }
 
 int CoreFunction::set_irq_trigger(uint32_t index, UniqueFd eventfd) {
@@ -225,8 +232,8 @@ RegionInfo SramFunction::region(uint32_t index) const {
     return {};
 }
 
-IrqInfo SramFunction::irq(uint32_t) const {
-    return {};
+IrqInfo SramFunction::irq(uint32_t index) const {
+    return event_irq(index);
 }
 
 int SramFunction::set_irq_trigger(uint32_t, UniqueFd) {

@@ -34,6 +34,8 @@ inline constexpr uint32_t kNumRegions = 9;    ///< of a PCI device
 inline constexpr uint32_t kConfigRegion = 7;  ///< PCI configuration space
 inline constexpr uint32_t kNumIrqs = 5;       ///< index kinds of a PCI device
 inline constexpr uint32_t kIntxIrq = 0;
+inline constexpr uint32_t kErrorIrq = 3;
+inline constexpr uint32_t kRequestIrq = 4;
 
 /// What a function must offer. Return values are 0 or a positive errno for the error reply.
 /// Offsets and lengths are within the region's size when these are called.
