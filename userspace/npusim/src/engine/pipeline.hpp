@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: MIT
+// Drives one task: MAC array or memory -> DPU -> memory and/or PPU.
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "conv.hpp"
+#include "desc.hpp"
+#include "dpu.hpp"
+#include "lut.hpp"
+#include "npusim/engine.hpp"
+#include "ppu.hpp"
+#include "transfer.hpp"
+
+namespace npusim {
+
+class Pipeline {
+ public:
+    explicit Pipeline(bool reference_path);
+
+    /// Executes a checked task.
+    [[nodiscard]] std::optional<ExecError> run(const TaskDesc& task, DmaPort& dma);
+
+    LutTables& lut() { return lut_; }
+
+ private:
+    struct Chunk;
+
+    [[nodiscard]] ConvUnit* choose_conv(const ConvDesc& conv);
+    [[nodiscard]] bool run_dpu(const TaskDesc& task, ConvUnit* conv);
+    template <typename T>
+    [[nodiscard]] bool run_domain(const TaskDesc& task, ConvUnit* conv, std::vector<T>& values,
+                                  std::vector<T>& operand);
+    template <typename T>
+    [[nodiscard]] bool run_chunk(const TaskDesc& task, const Chunk& chunk, T* values, T* operand);
+
+    template <typename T>
+    [[nodiscard]] bool read_main(const DpuDesc& dpu, const Chunk& chunk, T* values);
+    template <typename T>
+    [[nodiscard]] bool read_operand(const DpuDesc& dpu, const Chunk& chunk, T* operand);
+    template <typename T>
+    [[nodiscard]] bool read_atoms(const DpuDesc& dpu, const Chunk& chunk, const CubeDesc& cube,
+                                  int64_t surface, Precision precision, uint32_t lane, T* to);
+
+    template <typename T>
+    [[nodiscard]] bool emit(const TaskDesc& task, const Chunk& chunk, const T* values);
+    [[nodiscard]] bool write_surface(const DpuDesc& dpu, uint32_t surface, const Chunk& chunk,
+                                     std::span<const std::byte> atoms);
+    [[nodiscard]] bool write_transposed(const DpuDesc& dpu, uint32_t surface, const Chunk& chunk,
+                                        std::span<const std::byte> atoms);
+    [[nodiscard]] bool write_run(const DpuDesc& dpu, int64_t base, uint64_t index,
+                                 std::span<const std::byte> atoms);
+
+    bool reference_path_;
+    std::unique_ptr<ConvUnit> reference_, int8_, depthwise_, float_;
+    PpuUnit ppu_;
+    LutTables lut_;
+    Transfer transfer_;
+    ChannelOperands bs_, bn_;
+    std::vector<int32_t> int_values_, int_operand_;
+    std::vector<float> float_values_, float_operand_;
+    std::vector<int32_t> ow_;
+    std::vector<std::byte> atoms_, turned_, ppu_input_;
+};
+
+}  // namespace npusim
