@@ -136,6 +136,12 @@ class Machine {
     }
 
  private:
+    [[nodiscard]] size_t offset_of(uint64_t iova, size_t size) const {
+        if (iova < kBase || iova - kBase + size > bytes_.size())
+            FAIL("test touches memory outside the machine at " << iova);
+        return iova - kBase;
+    }
+
     std::vector<std::byte> bytes_, before_;
     npusim::RamMemory ram_;
     std::unique_ptr<npusim::DmaPort> dma_;
