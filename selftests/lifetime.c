@@ -29,6 +29,13 @@ FIXTURE_TEARDOWN(lifetime)
 	EXPECT_EQ(self->sram_used, npu_sram_used());
 }
 
+/* A mapping would keep the file open after close(). */
+static void unmap(struct npu_bo *bo)
+{
+	munmap(bo->map, bo->size);
+	bo->map = NULL;
+}
+
 /* A job that never ends by itself within the test. */
 static int submit_hang(int fd, uint32_t mask, bool block)
 {
@@ -45,6 +52,9 @@ static int submit_hang(int fd, uint32_t mask, bool block)
 	args = npu_job_args(&job, mask);
 	args.timeout = 20000;
 	args.flags |= block ? 0 : RKNPU_JOB_NONBLOCK;
+	unmap(&job.commands);
+	unmap(&job.records);
+	unmap(&job.data);
 	return npu_submit(fd, &args);
 }
 
@@ -242,8 +252,7 @@ TEST_F_TIMEOUT(lifetime, b15_two_hundred_careless_clients, 120)
 		for (i = 0; i < 4; i++) {
 			ASSERT_EQ(0, npu_bo_create(fd, i == 3 ? 0x103 : NPU_MEM_DATA,
 						   (i + 1) * 100000, &bo[i]));
-			munmap(bo[i].map, bo[i].size);
-			bo[i].map = NULL;
+			unmap(&bo[i]);
 		}
 		close(npu_export(fd, bo[0].handle));
 		ASSERT_EQ(0, npu_job_init(&job, fd, 1, 2));
@@ -251,9 +260,9 @@ TEST_F_TIMEOUT(lifetime, b15_two_hundred_careless_clients, 120)
 		npu_job_seal(&job);
 		ASSERT_EQ(0, npu_job_run(&job, 0));
 		npu_bo_destroy(&bo[1]);
-		munmap(job.commands.map, job.commands.size);
-		munmap(job.records.map, job.records.size);
-		munmap(job.data.map, job.data.size);
+		unmap(&job.commands);
+		unmap(&job.records);
+		unmap(&job.data);
 		/* Everything else is left to close(). */
 		close(fd);
 	}

@@ -9,12 +9,12 @@
 
 #define TIMEOUT_MS 200u
 
-FIXTURE(timeout) {
+FIXTURE(recovery) {
 	int fd;
 	int cores;
 };
 
-FIXTURE_SETUP(timeout)
+FIXTURE_SETUP(recovery)
 {
 	self->fd = npu_open();
 	if (self->fd == -ENODEV)
@@ -24,7 +24,7 @@ FIXTURE_SETUP(timeout)
 	ASSERT_LT(0, self->cores);
 }
 
-FIXTURE_TEARDOWN(timeout)
+FIXTURE_TEARDOWN(recovery)
 {
 	close(self->fd);
 	EXPECT_EQ(0, npu_healthy());
@@ -58,7 +58,7 @@ static int run_timed(struct npu_job *job, uint32_t mask, uint32_t timeout,
 	return ret;
 }
 
-TEST_F(timeout, b01_hang_ends_with_etimedout_in_bounded_time)
+TEST_F(recovery, b01_hang_ends_with_etimedout_in_bounded_time)
 {
 	struct rknpu_submit args;
 	struct npu_job job;
@@ -73,7 +73,7 @@ TEST_F(timeout, b01_hang_ends_with_etimedout_in_bounded_time)
 	npu_job_free(&job);
 }
 
-TEST_F(timeout, b02_partial_progress_is_reported)
+TEST_F(recovery, b02_partial_progress_is_reported)
 {
 	static const unsigned int rows[][2] = {
 		{ 2, 0 }, { 2, 1 }, { 13, 12 }, { 823, 819 }, { 152, 79 },
@@ -95,7 +95,7 @@ TEST_F(timeout, b02_partial_progress_is_reported)
 	}
 }
 
-TEST_F(timeout, b03_each_core_recovers)
+TEST_F(recovery, b03_each_core_recovers)
 {
 	struct rknpu_submit args;
 	struct npu_job job;
@@ -111,7 +111,7 @@ TEST_F(timeout, b03_each_core_recovers)
 	npu_job_free(&job);
 }
 
-TEST_F(timeout, b06_multi_core_hang_frees_every_core)
+TEST_F(recovery, b06_multi_core_hang_frees_every_core)
 {
 	struct rknpu_submit args;
 	struct npu_job job;
@@ -162,7 +162,7 @@ static void *run_victim(void *argument)
 	return NULL;
 }
 
-TEST_F(timeout, b04_queue_wait_is_not_hardware_time)
+TEST_F(recovery, b04_queue_wait_is_not_hardware_time)
 {
 	struct rknpu_submit args;
 	struct npu_job hang, good;
@@ -186,7 +186,7 @@ TEST_F(timeout, b04_queue_wait_is_not_hardware_time)
 	npu_job_free(&hang);
 }
 
-TEST_F(timeout, b09_other_clients_go_on_while_a_core_hangs)
+TEST_F(recovery, b09_other_clients_go_on_while_a_core_hangs)
 {
 	struct victim victim = { .fd = npu_open(), .tasks = 3 };
 	struct rknpu_submit args;
@@ -218,7 +218,7 @@ TEST_F(timeout, b09_other_clients_go_on_while_a_core_hangs)
 	npu_job_free(&hang);
 }
 
-TEST_F(timeout, b14_innocent_job_on_another_core_survives_the_reset)
+TEST_F(recovery, b14_innocent_job_on_another_core_survives_the_reset)
 {
 	struct victim victim = { .fd = self->fd, .tasks = 2000, .mask = 2 };
 	struct rknpu_submit args;
@@ -239,7 +239,7 @@ TEST_F(timeout, b14_innocent_job_on_another_core_survives_the_reset)
 	npu_job_free(&hang);
 }
 
-TEST_F(timeout, hang_of_one_client_does_not_cost_the_next_client_its_job)
+TEST_F(recovery, hang_of_one_client_does_not_cost_the_next_client_its_job)
 {
 	struct victim victim = { .fd = npu_open(), .tasks = 3, .mask = 1 };
 	struct rknpu_submit args;
@@ -278,7 +278,7 @@ static int run_fault(int fd, bool write, uint32_t mask, uint64_t *ms, struct rkn
 	return ret;
 }
 
-TEST_F(timeout, b20_page_fault_ends_the_job_early)
+TEST_F(recovery, b20_page_fault_ends_the_job_early)
 {
 	struct rknpu_submit args;
 	uint32_t iommu = 0;
@@ -298,7 +298,7 @@ TEST_F(timeout, b20_page_fault_ends_the_job_early)
 	}
 }
 
-TEST_F(timeout, b20_fault_on_one_core_spares_the_others)
+TEST_F(recovery, b20_fault_on_one_core_spares_the_others)
 {
 	struct victim victim = { .fd = self->fd, .tasks = 2000, .mask = 1 };
 	struct rknpu_submit args;
@@ -315,7 +315,7 @@ TEST_F(timeout, b20_fault_on_one_core_spares_the_others)
 	EXPECT_EQ(0, victim.ret);
 }
 
-TEST_F(timeout, b20_command_address_fault_after_the_first_task)
+TEST_F(recovery, b20_command_address_fault_after_the_first_task)
 {
 	struct rknpu_submit args;
 	uint32_t iommu = 0;
@@ -340,7 +340,7 @@ TEST_F(timeout, b20_command_address_fault_after_the_first_task)
 	npu_job_free(&job);
 }
 
-TEST_F_TIMEOUT(timeout, b01_twenty_hangs_in_a_row, 60)
+TEST_F_TIMEOUT(recovery, b01_twenty_hangs_in_a_row, 60)
 {
 	struct rknpu_submit args;
 	struct npu_job job;
@@ -356,7 +356,7 @@ TEST_F_TIMEOUT(timeout, b01_twenty_hangs_in_a_row, 60)
 	npu_job_free(&job);
 }
 
-TEST_F(timeout, b11_reset_action_ends_a_hung_job)
+TEST_F(recovery, b11_reset_action_ends_a_hung_job)
 {
 	struct rknpu_submit args;
 	uint32_t value = 0;
