@@ -109,12 +109,12 @@ static void rknpu_device_drop_dma(struct drm_device *drm, void *data)
  */
 static int rknpu_device_init_dma(struct rknpu_device *ndev)
 {
-	u64 mask = DMA_BIT_MASK(ndev->mmu ? ndev->soc->dma_bits : min_t(u8, ndev->soc->dma_bits, 32));
+	unsigned int bits = ndev->mmu ? ndev->soc->dma_bits : 32;
 	struct platform_device_info info = {
 		.parent = ndev->dev,
 		.name = "rknpu-dma",
 		.id = PLATFORM_DEVID_AUTO,
-		.dma_mask = mask,
+		.dma_mask = DMA_BIT_MASK(bits),
 	};
 	struct platform_device *pdev;
 	int ret;
@@ -129,7 +129,7 @@ static int rknpu_device_init_dma(struct rknpu_device *ndev)
 			return ret;
 		ndev->dma_dev = &pdev->dev;
 	}
-	ret = dma_set_mask_and_coherent(ndev->dma_dev, mask);
+	ret = dma_set_mask_and_coherent(ndev->dma_dev, DMA_BIT_MASK(bits));
 	if (ret)
 		return dev_err_probe(ndev->dev, ret, "DMA mask\n");
 	dma_set_max_seg_size(ndev->dma_dev, UINT_MAX);

@@ -79,6 +79,7 @@ static void rknpu_remove(struct platform_device *pdev)
 	drm_dev_unplug(&ndev->drm);
 	rknpu_device_fini(ndev);
 }
+
 RKNPU_DEFINE_REMOVE(rknpu_remove)
 
 static const struct of_device_id rknpu_of_match[] = {

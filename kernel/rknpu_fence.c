@@ -15,7 +15,7 @@
  */
 struct rknpu_fence {
 	struct dma_fence base;
-	spinlock_t lock;
+	spinlock_t lock; /* protects @base */
 };
 
 static const char *rknpu_fence_name(struct dma_fence *fence)

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/random.h>
 #include <linux/sched.h>
 #include <linux/slab.h>
 
@@ -10,6 +11,9 @@
 #include "rknpu_job.h"
 #include "rknpu_power.h"
 #include "rknpu_vm.h"
+
+/* Time for the jobs of a file that is closed, as other DRM drivers give it. */
+#define RKNPU_CLOSE_GRACE_MS	500
 
 /**
  * rknpu_file_open() - a client opened the device
@@ -29,6 +33,8 @@ int rknpu_file_open(struct drm_device *drm, struct drm_file *drm_file)
 	mutex_init(&file->lock);
 	file->handles = RB_ROOT;
 	INIT_LIST_HEAD(&file->jobs);
+	init_waitqueue_head(&file->idle);
+	file->secret = get_random_u64();
 	rknpu_sched_client_init(&file->sched, RKNPU_SCHED_WEIGHT);
 	drm_file->driver_priv = file;
 	return 0;
@@ -67,15 +73,23 @@ static void rknpu_file_drop_vms(struct rknpu_file *file)
 }
 
 /*
- * Jobs of a closed file go on: others may wait for their fences. Not so when
+ * Others may wait for fences of jobs that run: they get some time. Not so when
  * the owner was killed, for that is how people get rid of a job that hangs.
  */
+static void rknpu_file_end_jobs(struct rknpu_file *file)
+{
+	bool killed = current->flags & PF_EXITING && current->exit_code & 0x7f;
+
+	if (!killed && rknpu_job_drain_file(file, msecs_to_jiffies(RKNPU_CLOSE_GRACE_MS)))
+		return;
+	rknpu_job_abort_file(file);
+}
+
 void rknpu_file_postclose(struct drm_device *drm, struct drm_file *drm_file)
 {
 	struct rknpu_file *file = drm_file->driver_priv;
 
-	if (current->flags & PF_EXITING && current->exit_code & 0x7f)
-		rknpu_job_abort_file(file);
+	rknpu_file_end_jobs(file);
 	while (file->powered) {
 		rknpu_power_put(file->ndev);
 		file->powered--;
@@ -85,7 +99,7 @@ void rknpu_file_postclose(struct drm_device *drm, struct drm_file *drm_file)
 	rknpu_file_put(file);
 }
 
-static struct rknpu_handle *rknpu_file_find(struct rknpu_file *file, u64 token)
+static struct rknpu_handle *rknpu_file_find(struct rknpu_file *file, u64 cookie)
 {
 	struct rb_node *node = file->handles.rb_node;
 
@@ -94,9 +108,9 @@ static struct rknpu_handle *rknpu_file_find(struct rknpu_file *file, u64 token)
 	while (node) {
 		struct rknpu_handle *handle = rb_entry(node, struct rknpu_handle, node);
 
-		if (token == handle->bo->token)
+		if (cookie == handle->bo->cookie)
 			return handle;
-		node = token < handle->bo->token ? node->rb_left : node->rb_right;
+		node = cookie < handle->bo->cookie ? node->rb_left : node->rb_right;
 	}
 	return NULL;
 }
@@ -111,7 +125,7 @@ static void rknpu_file_insert(struct rknpu_file *file, struct rknpu_handle *hand
 		struct rknpu_handle *other = rb_entry(*link, struct rknpu_handle, node);
 
 		parent = *link;
-		link = handle->bo->token < other->bo->token ? &parent->rb_left : &parent->rb_right;
+		link = handle->bo->cookie < other->bo->cookie ? &parent->rb_left : &parent->rb_right;
 	}
 	rb_link_node(&handle->node, parent, link);
 	rb_insert_color(&handle->node, &file->handles);
@@ -140,7 +154,7 @@ int rknpu_file_add_handle(struct drm_gem_object *obj, struct drm_file *drm_file)
 	INIT_LIST_HEAD(&fresh->mappings);
 
 	mutex_lock(&file->lock);
-	handle = rknpu_file_find(file, bo->token);
+	handle = rknpu_file_find(file, bo->cookie);
 	if (handle) {
 		handle->count++;
 	} else {
@@ -161,7 +175,7 @@ void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file
 	struct rknpu_handle *handle;
 
 	mutex_lock(&file->lock);
-	handle = rknpu_file_find(file, bo->token);
+	handle = rknpu_file_find(file, bo->cookie);
 	if (!handle || --handle->count) {
 		mutex_unlock(&file->lock);
 		return;
@@ -179,6 +193,19 @@ void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file
 }
 
 /**
+ * rknpu_file_token() - the number that stands for an object in the interface
+ * @file: the open file
+ * @bo: the object
+ *
+ * It says nothing about the object, and differs from file to file. That it
+ * could be 0 is less likely than anything else that may go wrong.
+ */
+u64 rknpu_file_token(const struct rknpu_file *file, const struct rknpu_gem_object *bo)
+{
+	return bo->cookie ^ file->secret;
+}
+
+/**
  * rknpu_file_lookup() - find an object by its token
  * @file: the open file, which must have a handle for it
  * @token: number from user space
@@ -191,7 +218,7 @@ struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token)
 	struct rknpu_handle *handle;
 
 	mutex_lock(&file->lock);
-	handle = rknpu_file_find(file, token);
+	handle = rknpu_file_find(file, token ^ file->secret);
 	if (handle) {
 		bo = handle->bo;
 		drm_gem_object_get(&bo->base);
@@ -244,7 +271,7 @@ int rknpu_file_map(struct rknpu_file *file, struct rknpu_gem_object *bo, s32 dom
 	struct rknpu_vm *vm;
 
 	mutex_lock(&file->lock);
-	handle = rknpu_file_find(file, bo->token);
+	handle = rknpu_file_find(file, bo->cookie);
 	if (handle) {
 		vm = rknpu_file_make_vm(file, domain);
 		mapping = IS_ERR(vm) ? ERR_CAST(vm) : rknpu_handle_map(handle, vm);

@@ -5,6 +5,7 @@
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
+#include <linux/wait.h>
 
 #include <rknpu_drm.h>
 
@@ -19,7 +20,7 @@ struct rknpu_vm;
 
 /**
  * struct rknpu_handle - what an open file knows of an object
- * @node: entry in &rknpu_file.handles, ordered by token
+ * @node: entry in &rknpu_file.handles, ordered by &rknpu_gem_object.cookie
  * @bo: the object; not referenced, the GEM handle does that
  * @count: GEM handles of the file for the object
  * @mappings: its device addresses, at most one per address space
@@ -38,6 +39,9 @@ struct rknpu_handle {
  * @sched: its share of the cores; protected by &rknpu_device.job_lock
  * @jobs: jobs submitted and not ended; protected by &rknpu_device.job_lock
  * @jobs_done: jobs that ended; protected by &rknpu_device.job_lock
+ * @closing: somebody waits at @idle; protected by &rknpu_device.job_lock
+ * @idle: woken when @jobs runs empty while @closing
+ * @secret: makes its tokens differ from those of other files
  * @lock: protects all members below
  * @handles: the objects it has handles for
  * @vms: its address spaces, made when first used
@@ -52,6 +56,9 @@ struct rknpu_file {
 	struct rknpu_sched_client sched;
 	struct list_head jobs;
 	u64 jobs_done;
+	bool closing;
+	wait_queue_head_t idle;
+	u64 secret;
 	struct mutex lock;
 	struct rb_root handles;
 	struct rknpu_vm *vms[RKNPU_MAX_IOMMU_DOMAIN_NUM];
@@ -68,6 +75,7 @@ void rknpu_file_put(struct rknpu_file *file);
 
 int rknpu_file_add_handle(struct drm_gem_object *obj, struct drm_file *drm_file);
 void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file);
+u64 rknpu_file_token(const struct rknpu_file *file, const struct rknpu_gem_object *bo);
 struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token);
 int rknpu_file_map(struct rknpu_file *file, struct rknpu_gem_object *bo, s32 domain, u64 *addr);
 struct rknpu_vm *rknpu_file_get_vm(struct rknpu_file *file, u32 domain);

@@ -67,9 +67,7 @@ static struct rknpu_gem_object *rknpu_gem_new(struct drm_device *drm, size_t siz
 	bo->base.funcs = &rknpu_gem_funcs;
 	bo->flags = flags & RKNPU_MEM_MASK;
 	mutex_init(&bo->lock);
-	do {
-		bo->token = get_random_u64();
-	} while (!bo->token);
+	bo->cookie = get_random_u64();
 	drm_gem_private_object_init(drm, &bo->base, size);
 	atomic64_add(size, &to_rknpu_device(drm)->gem_bytes);
 	return bo;
@@ -155,7 +153,7 @@ static int rknpu_gem_describe(struct drm_file *drm_file, struct rknpu_gem_object
 		return ret;
 	args->handle = handle;
 	args->size = bo->base.size;
-	args->obj_addr = bo->token;
+	args->obj_addr = rknpu_file_token(drm_file->driver_priv, bo);
 	args->dma_addr = addr;
 	args->sram_size = rknpu_sram_block_size(&bo->sram);
 	return 0;

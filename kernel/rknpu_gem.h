@@ -15,7 +15,7 @@ struct rknpu_device;
 /**
  * struct rknpu_gem_object - a memory object
  * @base: the GEM object
- * @token: random number that stands for it in the interface
+ * @cookie: random number, see rknpu_file_token()
  * @flags: RKNPU_MEM flags
  * @sram: on-chip memory at its start, may be empty
  * @sgt: the other memory, mapped for &rknpu_device.dma_dev, or NULL
@@ -26,7 +26,7 @@ struct rknpu_device;
  */
 struct rknpu_gem_object {
 	struct drm_gem_object base;
-	u64 token;
+	u64 cookie;
 	u32 flags;
 	struct rknpu_sram_block sram;
 	struct sg_table *sgt;

@@ -142,7 +142,6 @@ static int rknpu_gem_alloc_contiguous(struct rknpu_gem_object *bo, struct sg_tab
 				      size_t size)
 {
 	struct device *dev = rknpu_gem_device(bo)->dma_dev;
-	gfp_t gfp = GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY;
 	struct page *page;
 	dma_addr_t addr;
 	int ret;
@@ -150,9 +149,8 @@ static int rknpu_gem_alloc_contiguous(struct rknpu_gem_object *bo, struct sg_tab
 	ret = sg_alloc_table(sgt, 1, GFP_KERNEL);
 	if (ret)
 		return ret;
-	if (bo->flags & RKNPU_MEM_DMA32)
-		gfp |= GFP_DMA32;
-	page = dma_alloc_pages(dev, size, &addr, DMA_BIDIRECTIONAL, gfp);
+	page = dma_alloc_pages(dev, size, &addr, DMA_BIDIRECTIONAL,
+			       GFP_KERNEL | __GFP_NOWARN | __GFP_NORETRY);
 	if (!page) {
 		sg_free_table(sgt);
 		return -ENOMEM;
@@ -166,6 +164,13 @@ static int rknpu_gem_alloc_contiguous(struct rknpu_gem_object *bo, struct sg_tab
 	return 0;
 }
 
+/* With an IOMMU, contiguous is a wish, and not one for a zone of its own. */
+static bool rknpu_gem_wants_one_piece(const struct rknpu_gem_object *bo)
+{
+	return !rknpu_gem_device(bo)->mmu ||
+	       !(bo->flags & (RKNPU_MEM_NON_CONTIGUOUS | RKNPU_MEM_DMA32));
+}
+
 static int rknpu_gem_alloc_pages(struct rknpu_gem_object *bo, size_t size)
 {
 	struct rknpu_device *ndev = rknpu_gem_device(bo);
@@ -174,9 +179,8 @@ static int rknpu_gem_alloc_pages(struct rknpu_gem_object *bo, size_t size)
 
 	if (!sgt)
 		return -ENOMEM;
-	if (!ndev->mmu || !(bo->flags & RKNPU_MEM_NON_CONTIGUOUS))
+	if (rknpu_gem_wants_one_piece(bo))
 		ret = rknpu_gem_alloc_contiguous(bo, sgt, size);
-	/* With an IOMMU, contiguous is a wish. */
 	if (ret && ndev->mmu)
 		ret = rknpu_gem_alloc_scattered(bo, sgt, size);
 	if (ret) {
@@ -286,16 +290,16 @@ void rknpu_gem_sync(struct rknpu_gem_object *bo, u64 offset, u64 size, u32 flags
 	}
 }
 
-/* The attributes of all CPU mappings must agree. */
+/*
+ * The attributes of all CPU mappings must agree. Uncached means normal memory
+ * that is not cached, as the DMA API would map it: programs use it with any
+ * alignment, which device memory does not allow.
+ */
 static pgprot_t rknpu_gem_prot(const struct rknpu_gem_object *bo, pgprot_t prot)
 {
-	if (bo->sram.chunks)
-		return pgprot_writecombine(prot);
-	if (bo->flags & RKNPU_MEM_CACHEABLE)
+	if (bo->flags & RKNPU_MEM_CACHEABLE && !bo->sram.chunks)
 		return prot;
-	if (bo->flags & RKNPU_MEM_WRITE_COMBINE)
-		return pgprot_writecombine(prot);
-	return pgprot_noncached(prot);
+	return pgprot_writecombine(prot);
 }
 
 static void *rknpu_gem_vmap_pages(struct rknpu_gem_object *bo)

@@ -238,6 +238,8 @@ void rknpu_job_finish(struct rknpu_job *job, int error)
 	list_del_init(&job->file_entry);
 	list_del_init(&job->vm_entry);
 	job->file->jobs_done++;
+	if (job->file->closing && list_empty(&job->file->jobs))
+		wake_up(&job->file->idle);
 	if (job->powered)
 		rknpu_power_put(job->ndev);
 	job->powered = false;
@@ -506,6 +508,25 @@ int rknpu_job_wait(struct rknpu_job *job)
 		rknpu_jobs_kick(ndev);
 	}
 	return job->error;
+}
+
+/**
+ * rknpu_job_drain_file() - wait until all jobs of a file have ended
+ * @file: the file, no more jobs are submitted through it
+ * @timeout: how long, in jiffies
+ *
+ * Return: true if none is left
+ */
+bool rknpu_job_drain_file(struct rknpu_file *file, unsigned long timeout)
+{
+	struct rknpu_device *ndev = file->ndev;
+	bool empty;
+
+	spin_lock_irq(&ndev->job_lock);
+	file->closing = true;
+	empty = list_empty(&file->jobs);
+	spin_unlock_irq(&ndev->job_lock);
+	return empty || wait_event_timeout(file->idle, list_empty_careful(&file->jobs), timeout);
 }
 
 void rknpu_job_abort_file(struct rknpu_file *file)

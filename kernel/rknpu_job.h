@@ -121,6 +121,7 @@ void rknpu_job_put(struct rknpu_job *job);
 int rknpu_job_queue(struct rknpu_job *job);
 int rknpu_job_wait(struct rknpu_job *job);
 
+bool rknpu_job_drain_file(struct rknpu_file *file, unsigned long timeout);
 void rknpu_job_abort_file(struct rknpu_file *file);
 void rknpu_job_page_fault(struct rknpu_vm *vm, u64 addr, bool write);
 bool rknpu_job_youngest(struct rknpu_vm *vm, u64 *number);

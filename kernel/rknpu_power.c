@@ -106,7 +106,7 @@ void rknpu_power_enable(struct rknpu_device *ndev)
 void rknpu_power_disable(struct rknpu_device *ndev)
 {
 	pm_runtime_dont_use_autosuspend(ndev->dev);
-	pm_runtime_put_sync_suspend(ndev->dev);
+	pm_runtime_suspend(ndev->dev);
 	pm_runtime_disable(ndev->dev);
 }
 

@@ -27,6 +27,8 @@ extern "C" {
  * - An object is named by its GEM handle. @obj_addr is a random number that
  *   stands for the object in requests that have no handle member; it is only
  *   valid together with a handle of the same open file.
+ * - When a file is closed, its jobs get 500 ms to end and are then stopped with
+ *   %ECANCELED, at once if the process was killed.
  * - Device addresses are 32 bit, page aligned and never zero.
  * - After a request failed, nothing has changed, unless the request says
  *   otherwise.
