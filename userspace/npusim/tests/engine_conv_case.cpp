@@ -94,12 +94,14 @@ void place_input(Machine& m, ConvCase& c) {
     const int h = c.input.height;
     const int w = c.input.width;
     if (c.image != 0) {
+        // Rows of a packed image start at multiples of 16 bytes.
         c.in.row_pitch = w + m.pick(0, 3);
-        c.in.base = m.alloc(static_cast<size_t>(c.in.row_pitch) * h * c.image);
+        const int pitch = round_up(c.in.row_pitch * c.image, 16);
+        c.in.base = m.alloc(static_cast<size_t>(pitch) * h);
         for (int y = 0; y < h; ++y) {
             for (int x = 0; x < w; ++x) {
                 for (int i = 0; i < c.image; ++i)
-                    m.put<int8_t>(c.in.base + (y * c.in.row_pitch + x) * c.image + i,
+                    m.put<int8_t>(c.in.base + y * pitch + x * c.image + i,
                                   static_cast<int8_t>(c.input.at(i, y, x)));
             }
         }

@@ -29,7 +29,7 @@ std::vector<std::pair<uint64_t, size_t>> written_rows(const ConvCase& c) {
 
 void run_cases(bool depthwise, int count, uint32_t seed) {
     for (int i = 0; i < count; ++i) {
-        Machine m(1U << 19, seed + static_cast<uint32_t>(i));
+        Machine m(1U << 18, seed + static_cast<uint32_t>(i));
         ConvCase c = make_conv_case(m, depthwise);
         Task task;
         place_conv(m, c, task);

@@ -89,11 +89,10 @@ bool for_each_feature_row(const ConvDesc& conv, Transfer& transfer, Visit visit)
     const bool image = conv.image_channels != 0;
     const uint32_t elements = image ? conv.image_channels : atom;
     const uint32_t surfaces = image ? 1 : (conv.channels + atom - 1) / atom;
-    const auto pixel_bytes = static_cast<int64_t>(bytes_of(elements, conv.precision));
     const size_t row_bytes = bytes_of(size_t{conv.width} * elements, conv.precision);
-    const bool dense = conv.row_pitch == conv.width;
+    const bool dense = conv.row_pitch == static_cast<int64_t>(row_bytes);
     for (uint32_t s = 0; s < surfaces; ++s) {
-        const int64_t surface = conv.feature + s * conv.surface_pitch * pixel_bytes;
+        const int64_t surface = conv.feature + s * conv.surface_pitch;
         std::span<const std::byte> rows;
         if (dense) {
             rows = transfer.fetch(surface, row_bytes * conv.height);
@@ -101,9 +100,8 @@ bool for_each_feature_row(const ConvDesc& conv, Transfer& transfer, Visit visit)
                 return false;
         }
         for (uint32_t y = 0; y < conv.height; ++y) {
-            const auto row =
-                dense ? rows.subspan(y * row_bytes, row_bytes)
-                      : transfer.fetch(surface + y * conv.row_pitch * pixel_bytes, row_bytes);
+            const auto row = dense ? rows.subspan(y * row_bytes, row_bytes)
+                                   : transfer.fetch(surface + y * conv.row_pitch, row_bytes);
             if (row.empty())
                 return false;
             visit(FeatureRow{s, y, row.data(), elements});

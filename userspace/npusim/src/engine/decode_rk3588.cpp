@@ -126,14 +126,20 @@ void decode_feature(const TaskRegs& regs, ConvDesc& conv, Refusals& no) {
                "DMA_WIDTH differs from DATA_SIZE0.DATAIN_WIDTH");
     no.require(get(cna::kFcDataSize0DmaHeight, dma_size) == conv.height, cna::kFcDataSize0,
                dma_size, "DMA_HEIGHT differs from DATA_SIZE0.DATAIN_HEIGHT");
-    if (single_lines || conv.image_channels != 0) {
-        conv.row_pitch = line;
-        conv.surface_pitch = surf + dma_width;
+    if (conv.image_channels != 0) {
+        // Lines of a packed image start at multiples of 16 bytes: a 151 pixel wide fp16 image has
+        // LINE_STRIDE 151, but tensor size and tile addresses of the vendor file count 304 bytes.
+        const int64_t bytes = line * conv.image_channels * precision_bits(conv.precision) / 8;
+        conv.row_pitch = (bytes + kAtomBytes - 1) / kAtomBytes * kAtomBytes;
+        conv.surface_pitch = 0;
+    } else if (single_lines) {
+        conv.row_pitch = line * kAtomBytes;
+        conv.surface_pitch = (surf + dma_width) * kAtomBytes;
     } else {
         no.require(line % 4 == 0, cna::kDmaCon1, regs.cna[cna::kDmaCon1],
                    "LINE_STRIDE must be four row pitches when GROUP_LINE_OFF is 0");
-        conv.row_pitch = line / 4;
-        conv.surface_pitch = surf + line;
+        conv.row_pitch = line / 4 * kAtomBytes;
+        conv.surface_pitch = (surf + line) * kAtomBytes;
     }
 }
 

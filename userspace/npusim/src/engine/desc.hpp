@@ -70,10 +70,10 @@ struct ConvDesc {
     uint32_t dilation_x = 1, dilation_y = 1;
     uint32_t upsample_x = 1, upsample_y = 1;  ///< deconvolution: input pixel distance
     uint32_t pad_left = 0, pad_top = 0;
-    uint32_t pad_bits = 0;  ///< PAD_VALUE as written
-    uint32_t feature = 0;   ///< IOVA
-    int64_t row_pitch = 0;  ///< atoms (or image pixels) between rows
-    int64_t surface_pitch = 0;
+    uint32_t pad_bits = 0;      ///< PAD_VALUE as written
+    uint32_t feature = 0;       ///< IOVA
+    int64_t row_pitch = 0;      ///< bytes
+    int64_t surface_pitch = 0;  ///< bytes
     uint32_t weights = 0;
     uint32_t weight_bytes = 0;
     bool sum_enabled = false;  ///< QD_EN: zero-point sum for the OW operand
