@@ -173,7 +173,10 @@ void decode_weights(const TaskRegs& regs, ConvDesc& conv, Refusals& no) {
         any |= conv.decompress.blocks[lane];
     }
     const uint32_t ctrl = regs.cna[cna::kDcompCtrl];
-    conv.decompress.enabled = any != 0 && get(cna::kDcompCtrlWtDecBypass, ctrl) == 0;
+    const uint32_t control = get(cna::kDcompCtrlDecompControl, ctrl);
+    no.require(control <= 1, cna::kDcompCtrl, ctrl, "DECOMP_CONTROL above 1 is not documented");
+    conv.decompress.enabled =
+        (any != 0 || control != 0) && get(cna::kDcompCtrlWtDecBypass, ctrl) == 0;
     if (!conv.decompress.enabled)
         return;
     no.require(conv.precision == Precision::kInt8, cna::kDcompCtrl, ctrl,

@@ -107,27 +107,24 @@ LaneHeader read_header(const std::byte* data) {
     return header;
 }
 
-/// Mode 0x00: class = magnitude width; sign, then width - 1 low bits; negative = -magnitude - 1.
+/// Mode 0x00: a sign, then the bits below the leading one of a magnitude of `width` bits; negative
+/// means -magnitude - 1, so that width 0 stands for 0 and -1. Sums wrap to eight bits.
 int decode_plain(const LaneHeader& header, unsigned width, BitReader& bits) {
-    if (width == 0)
-        return header.modal;
     const bool negative = bits.bit() != 0;
-    const int magnitude = static_cast<int>(1U << (width - 1) | bits.bits(width - 1));
+    const unsigned low = width == 0 ? 0 : bits.bits(width - 1);
+    const int magnitude = static_cast<int>(width == 0 ? 0 : 1U << (width - 1) | low);
     return header.modal + (negative ? -magnitude - 1 : magnitude);
 }
 
-/// Mode 0x11, classes 1..7: sign and magnitude; class 7 has all seven bits in the stream and
-/// negative zero stands for -128.
-int decode_signed(unsigned width, BitReader& bits) {
+/// Mode 0x11, widths 1..7: sign and magnitude. Width 7 has all seven bits in the stream instead of
+/// an implied leading one, and its negative zero stands for -128.
+int decode_signed(const LaneHeader& header, unsigned width, BitReader& bits) {
     const bool negative = bits.bit() != 0;
-    if (width == 7) {
-        const int magnitude = static_cast<int>(bits.bits(7));
-        if (negative)
-            return magnitude == 0 ? -128 : -magnitude;
-        return magnitude;
-    }
-    const int magnitude = static_cast<int>(1U << (width - 1) | bits.bits(width - 1));
-    return negative ? -magnitude : magnitude;
+    const unsigned low = bits.bits(width == 7 ? 7 : width - 1);
+    const int magnitude = static_cast<int>(width == 7 ? low : 1U << (width - 1) | low);
+    if (!negative)
+        return header.modal + magnitude;
+    return header.modal - (width == 7 && magnitude == 0 ? 128 : magnitude);
 }
 
 unsigned read_run(const LaneHeader& header, BitReader& bits) {
@@ -169,7 +166,8 @@ const char* decode_lane(std::span<const std::byte> stream, size_t lane, std::spa
             for (; run != 0 && group < groups; --run)
                 put(header.modal);
         } else {
-            put(header.mode == 0 ? decode_plain(header, width, bits) : decode_signed(width, bits));
+            put(header.mode == 0 ? decode_plain(header, width, bits)
+                                 : decode_signed(header, width, bits));
         }
     }
     return nullptr;
