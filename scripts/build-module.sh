@@ -24,9 +24,10 @@ find "$out/tree" -type l -delete
 cp -rsT "$source" "$work"
 ln -sfnT "$RKNPU_ROOT/uapi" "$out/tree/uapi"
 
-# Without BTF: the headers ship a vmlinux and kbuild would call pahole for it.
+# Without BTF: the headers ship a vmlinux and kbuild would call pahole for it. Kbuild itself adds an
+# include folder that does not exist when the headers are split in two, as Debian's are.
 make -C "$tree/headers/" M="$work" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- \
-    CONFIG_DEBUG_INFO_BTF_MODULES= "$@" modules
+    CONFIG_DEBUG_INFO_BTF_MODULES= KCFLAGS=-Wno-missing-include-dirs "$@" modules
 for module in "$work"/*.ko; do
     [ -e "$module" ] && cp "$module" "$out/"
 done
