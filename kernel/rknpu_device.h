@@ -88,11 +88,13 @@ struct rknpu_device {
 	struct timer_list watchdog;
 	struct work_struct switch_work;
 	struct work_struct recover_work;
+	/** @purge_work: unmaps what can be unmapped for nothing without power */
+	struct work_struct purge_work;
 	/** @reap: ended jobs to be freed by @reap_work */
 	struct llist_head reap;
 	struct work_struct reap_work;
 
-	/** @reset_lock: serialises resets; protects @resets */
+	/** @reset_lock: serialises resets and changes of address space; protects @resets */
 	struct mutex reset_lock;
 	/** @resets: number of resets since the driver was bound */
 	unsigned int resets;

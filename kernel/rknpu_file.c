@@ -66,7 +66,7 @@ static void rknpu_file_drop_vms(struct rknpu_file *file)
 	mutex_lock(&file->lock);
 	for (i = 0; i < ARRAY_SIZE(file->vms); i++) {
 		if (file->vms[i])
-			rknpu_vm_put(file->vms[i]);
+			rknpu_vm_close(file->vms[i]);
 		file->vms[i] = NULL;
 	}
 	mutex_unlock(&file->lock);
@@ -293,4 +293,19 @@ struct rknpu_vm *rknpu_file_get_vm(struct rknpu_file *file, u32 domain)
 		rknpu_vm_get(vm);
 	mutex_unlock(&file->lock);
 	return vm;
+}
+
+/* Memory is short: give back what is only kept because it is cheaper. */
+void rknpu_file_purge(struct rknpu_file *file)
+{
+	struct rknpu_vm *vm;
+	u32 i;
+
+	for (i = 0; i < RKNPU_MAX_IOMMU_DOMAIN_NUM; i++) {
+		vm = rknpu_file_get_vm(file, i);
+		if (!vm)
+			continue;
+		rknpu_vm_purge(vm);
+		rknpu_vm_put(vm);
+	}
 }

@@ -185,6 +185,10 @@ int rknpu_ioctl_mem_create(struct drm_device *drm, void *data, struct drm_file *
 		return -EINVAL;
 
 	bo = rknpu_gem_create(drm, args);
+	if (bo == ERR_PTR(-ENOMEM)) {
+		rknpu_file_purge(drm_file->driver_priv);
+		bo = rknpu_gem_create(drm, args);
+	}
 	if (IS_ERR(bo))
 		return PTR_ERR(bo);
 	ret = drm_gem_handle_create(drm_file, &bo->base, &handle);

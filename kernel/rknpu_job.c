@@ -146,6 +146,18 @@ static bool rknpu_job_enter(struct rknpu_device *ndev, struct rknpu_job *job, in
 	return again;
 }
 
+static struct rknpu_job *rknpu_job_get_door(struct rknpu_device *ndev)
+{
+	struct rknpu_job *job;
+
+	spin_lock_irq(&ndev->job_lock);
+	job = ndev->jobs.door;
+	if (job)
+		kref_get(&job->ref);
+	spin_unlock_irq(&ndev->job_lock);
+	return job;
+}
+
 /**
  * rknpu_job_switch() - change the address space for the job at the door
  * @ndev: the NPU
@@ -157,19 +169,14 @@ void rknpu_job_switch(struct rknpu_device *ndev)
 	struct rknpu_job *job;
 	bool again = true;
 
-	mutex_lock(&ndev->reset_lock);
 	while (again) {
-		spin_lock_irq(&ndev->job_lock);
-		job = ndev->jobs.door;
+		mutex_lock(&ndev->reset_lock);
+		job = rknpu_job_get_door(ndev);
+		again = job && rknpu_job_enter(ndev, job, rknpu_mmu_attach(ndev, job->vm));
+		mutex_unlock(&ndev->reset_lock);
 		if (job)
-			kref_get(&job->ref);
-		spin_unlock_irq(&ndev->job_lock);
-		if (!job)
-			break;
-		again = rknpu_job_enter(ndev, job, rknpu_mmu_attach(ndev, job->vm));
-		rknpu_job_put(job);
+			rknpu_job_put(job);
 	}
-	mutex_unlock(&ndev->reset_lock);
 }
 
 static void rknpu_job_switch_work(struct work_struct *work)
@@ -567,16 +574,15 @@ void rknpu_job_page_fault(struct rknpu_vm *vm, u64 addr, bool write)
 			    write ? "write" : "read");
 }
 
-/* Number of the last job submitted in @vm; false if none of them is left. */
-bool rknpu_job_youngest(struct rknpu_vm *vm, u64 *number)
+/* Number of the last job submitted in @vm. */
+u64 rknpu_job_youngest(struct rknpu_vm *vm)
 {
-	bool busy;
+	u64 number;
 
 	spin_lock_irq(&vm->ndev->job_lock);
-	*number = vm->submitted;
-	busy = !list_empty(&vm->jobs);
+	number = vm->submitted;
 	spin_unlock_irq(&vm->ndev->job_lock);
-	return busy;
+	return number;
 }
 
 /* Number of the first job in @vm that has not ended. */
@@ -592,11 +598,24 @@ u64 rknpu_job_oldest(struct rknpu_vm *vm)
 	return number;
 }
 
-void rknpu_job_forget_vm(struct rknpu_vm *vm)
+/* @vm is to be taken from the cores; false if a job runs in it. */
+bool rknpu_job_forget_vm(struct rknpu_vm *vm)
 {
-	spin_lock_irq(&vm->ndev->job_lock);
-	rknpu_sched_forget_space(&vm->ndev->jobs.sched, vm);
-	spin_unlock_irq(&vm->ndev->job_lock);
+	struct rknpu_device *ndev = vm->ndev;
+	struct rknpu_core *core;
+	bool idle = true;
+
+	spin_lock_irq(&ndev->job_lock);
+	rknpu_for_each_core(core, ndev, ~0)
+		idle = idle && !(core->job && core->job->vm == vm);
+	if (idle) {
+		/* No job starts in it before it is attached again. */
+		if (ndev->mmu->vm == vm)
+			ndev->mmu->lost = true;
+		rknpu_sched_forget_space(&ndev->jobs.sched, vm);
+	}
+	spin_unlock_irq(&ndev->job_lock);
+	return idle;
 }
 
 void rknpu_jobs_init(struct rknpu_device *ndev)

@@ -124,9 +124,9 @@ int rknpu_job_wait(struct rknpu_job *job);
 bool rknpu_job_drain_file(struct rknpu_file *file, unsigned long timeout);
 void rknpu_job_abort_file(struct rknpu_file *file);
 void rknpu_job_page_fault(struct rknpu_vm *vm, u64 addr, bool write);
-bool rknpu_job_youngest(struct rknpu_vm *vm, u64 *number);
+u64 rknpu_job_youngest(struct rknpu_vm *vm);
 u64 rknpu_job_oldest(struct rknpu_vm *vm);
-void rknpu_job_forget_vm(struct rknpu_vm *vm);
+bool rknpu_job_forget_vm(struct rknpu_vm *vm);
 
 /* For recovery; all with job_lock held. */
 bool rknpu_job_dispatch(struct rknpu_device *ndev);

@@ -233,6 +233,8 @@ static int rknpu_power_suspend(struct device *dev)
 	rknpu_power_mark(ndev, false);
 	clk_bulk_disable_unprepare(ndev->num_clks, ndev->clks);
 	rknpu_power_supplies_off(ndev);
+	if (ndev->mmu)
+		queue_work(ndev->wq, &ndev->purge_work);
 	return 0;
 }
 

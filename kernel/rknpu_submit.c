@@ -208,6 +208,9 @@ static int rknpu_submit_fill(struct rknpu_job *job, const struct rknpu_submit *a
 	ret = rknpu_submit_schedule(job, args);
 	if (ret)
 		return ret;
+	ret = rknpu_vm_commit(job->vm);
+	if (ret)
+		return ret;
 	return rknpu_submit_fences(job, args);
 }
 

@@ -26,6 +26,11 @@
  * which gives bus addresses and cache maintenance; these are what the page
  * table points to.
  *
+ * The page table is filled when a job is submitted, and cleared when that costs
+ * little: each page that leaves the table of a space that is attached costs a
+ * register write per bank, but taking the space away and back again costs the
+ * same for any number of pages.
+ *
  * Without an IOMMU a device address is a bus address, and an address space is
  * only the list of what the file may name.
  */
@@ -33,6 +38,12 @@
 /* Never 0, which means "none"; and room above, so that ends do not wrap. */
 #define RKNPU_VM_START		SZ_64K
 #define RKNPU_VM_END		(SZ_4G - SZ_4K)
+
+/* Two pages in four banks: few enough register writes to be paid at once. */
+#define RKNPU_VM_CHEAP		SZ_8K
+
+/* What may stay mapped for nothing, until it is time to unmap it all. */
+#define RKNPU_VM_RETIRED_MAX	SZ_32M
 
 /* What one entry of the first level table covers: more alignment gains nothing. */
 #define RKNPU_VM_ALIGN_MAX	SZ_4M
@@ -46,47 +57,9 @@ static int rknpu_vm_fault(struct iommu_domain *domain, struct device *dev,
 	return 0;
 }
 
-/**
- * rknpu_mmu_init() - find out whether there is an IOMMU
- * @ndev: the NPU
- *
- * Return: 0 or a negative error code
- */
-int rknpu_mmu_init(struct rknpu_device *ndev)
-{
-	struct iommu_group *group = iommu_group_get(ndev->dev);
-	struct rknpu_mmu *mmu;
-
-	if (!group) {
-		dev_info(ndev->dev, "RKNPU: no iommu, clients are not isolated from each other\n");
-		return 0;
-	}
-	mmu = drmm_kzalloc(&ndev->drm, sizeof(*mmu), GFP_KERNEL);
-	if (!mmu) {
-		iommu_group_put(group);
-		return -ENOMEM;
-	}
-	mutex_init(&mmu->lock);
-	mmu->groups[mmu->num_groups++] = group;
-	ndev->mmu = mmu;
-	dev_info(ndev->dev, "RKNPU: rknpu iommu is enabled, using iommu mode\n");
-	return 0;
-}
-
-void rknpu_mmu_fini(struct rknpu_device *ndev)
-{
-	struct rknpu_mmu *mmu = ndev->mmu;
-
-	if (!mmu)
-		return;
-	rknpu_mmu_attach(ndev, NULL);
-	while (mmu->num_groups)
-		iommu_group_put(mmu->groups[--mmu->num_groups]);
-}
-
 static void rknpu_mmu_set_vm(struct rknpu_device *ndev, struct rknpu_vm *vm)
 {
-	lockdep_assert_held(&ndev->mmu->lock);
+	lockdep_assert_held(&ndev->reset_lock);
 
 	spin_lock_irq(&ndev->job_lock);
 	ndev->mmu->vm = vm;
@@ -130,7 +103,8 @@ int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm)
 	struct rknpu_mmu *mmu = ndev->mmu;
 	int ret = 0;
 
-	mutex_lock(&mmu->lock);
+	lockdep_assert_held(&ndev->reset_lock);
+
 	if (mmu->vm) {
 		rknpu_mmu_detach_groups(mmu, mmu->vm, mmu->num_groups);
 		rknpu_mmu_set_vm(ndev, NULL);
@@ -139,7 +113,6 @@ int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm)
 		ret = rknpu_mmu_attach_groups(mmu, vm);
 	if (vm && !ret)
 		rknpu_mmu_set_vm(ndev, vm);
-	mutex_unlock(&mmu->lock);
 	return ret;
 }
 
@@ -149,18 +122,26 @@ bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm)
 	return !ndev->mmu || (ndev->mmu->vm == vm && !ndev->mmu->lost);
 }
 
+/*
+ * While the cores see an address space and have power, each page that leaves
+ * its table costs a register write per bank.
+ */
+static bool rknpu_mmu_is_live(const struct rknpu_vm *vm)
+{
+	struct rknpu_device *ndev = vm->ndev;
+
+	return ndev->mmu && READ_ONCE(ndev->mmu->vm) == vm && READ_ONCE(ndev->jobs.powered);
+}
+
 /* No job uses @vm any more, but the cores may still see it. */
 static void rknpu_mmu_forget(struct rknpu_vm *vm)
 {
-	struct rknpu_mmu *mmu = vm->ndev->mmu;
+	struct rknpu_device *ndev = vm->ndev;
 
-	mutex_lock(&mmu->lock);
-	if (mmu->vm == vm) {
-		rknpu_mmu_detach_groups(mmu, vm, mmu->num_groups);
-		rknpu_mmu_set_vm(vm->ndev, NULL);
-	}
-	mutex_unlock(&mmu->lock);
-	rknpu_job_forget_vm(vm);
+	mutex_lock(&ndev->reset_lock);
+	if (rknpu_job_forget_vm(vm) && ndev->mmu->vm == vm)
+		rknpu_mmu_attach(ndev, NULL);
+	mutex_unlock(&ndev->reset_lock);
 }
 
 static int rknpu_vm_init_domain(struct rknpu_vm *vm)
@@ -193,6 +174,7 @@ struct rknpu_vm *rknpu_vm_create(struct rknpu_device *ndev)
 	kref_init(&vm->ref);
 	vm->ndev = ndev;
 	mutex_init(&vm->lock);
+	INIT_LIST_HEAD(&vm->fresh);
 	INIT_LIST_HEAD(&vm->retired);
 	INIT_LIST_HEAD(&vm->jobs);
 	ret = rknpu_vm_init_domain(vm);
@@ -314,12 +296,113 @@ static int rknpu_mapping_insert_direct(struct rknpu_mapping *mapping)
 	return drm_mm_reserve_node(&mapping->vm->mm, &mapping->node);
 }
 
-static int rknpu_mapping_insert(struct rknpu_mapping *mapping)
+/**
+ * rknpu_vm_commit() - bring the page table up to date for a job
+ * @vm: the address space
+ *
+ * Return: 0 or a negative error code
+ */
+int rknpu_vm_commit(struct rknpu_vm *vm)
+{
+	struct rknpu_mapping *mapping, *next;
+	int ret = 0;
+
+	if (list_empty_careful(&vm->fresh))
+		return 0;
+	mutex_lock(&vm->lock);
+	list_for_each_entry_safe(mapping, next, &vm->fresh, vm_entry) {
+		ret = rknpu_mapping_fill(mapping);
+		if (ret)
+			break;
+		list_del_init(&mapping->vm_entry);
+	}
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
+static void rknpu_mapping_free(struct rknpu_mapping *mapping)
+{
+	drm_gem_object_put(&mapping->bo->base);
+	rknpu_vm_put(mapping->vm);
+	kfree(mapping);
+}
+
+/* Take a retired mapping out of the address space. */
+static void rknpu_mapping_unmap(struct rknpu_mapping *mapping)
+{
+	struct rknpu_vm *vm = mapping->vm;
+
+	lockdep_assert_held(&vm->lock);
+
+	if (vm->domain)
+		iommu_unmap(vm->domain, mapping->node.start, mapping->node.size);
+	drm_mm_remove_node(&mapping->node);
+	vm->retired_size -= mapping->bo->base.size;
+}
+
+/* Is it worth the register writes to unmap it while the cores see it? */
+static bool rknpu_mapping_is_cheap(const struct rknpu_mapping *mapping)
+{
+	return mapping->bo->base.size <= RKNPU_VM_CHEAP || mapping->bo->sram.chunks;
+}
+
+/* Free retired mappings that no job can use; only the cheap ones unless @all. */
+static void rknpu_vm_free_retired(struct rknpu_vm *vm, bool all)
+{
+	struct rknpu_mapping *mapping, *next;
+	LIST_HEAD(dead);
+	u64 oldest;
+
+	mutex_lock(&vm->lock);
+	oldest = rknpu_job_oldest(vm);
+	list_for_each_entry_safe(mapping, next, &vm->retired, vm_entry) {
+		if (mapping->retired_at >= oldest)
+			break;
+		if (!all && !rknpu_mapping_is_cheap(mapping))
+			continue;
+		rknpu_mapping_unmap(mapping);
+		list_move_tail(&mapping->vm_entry, &dead);
+	}
+	mutex_unlock(&vm->lock);
+
+	list_for_each_entry_safe(mapping, next, &dead, vm_entry)
+		rknpu_mapping_free(mapping);
+}
+
+/**
+ * rknpu_vm_reap() - free what has been retired, as far as it is worth it
+ * @vm: the address space
+ *
+ * While the cores see @vm, large mappings are kept for a cheaper moment:
+ * another space is attached, the power goes, or too much has piled up.
+ */
+void rknpu_vm_reap(struct rknpu_vm *vm)
+{
+	if (list_empty_careful(&vm->retired))
+		return;
+	rknpu_vm_free_retired(vm, !rknpu_mmu_is_live(vm));
+	if (READ_ONCE(vm->retired_size) > RKNPU_VM_RETIRED_MAX)
+		rknpu_vm_purge(vm);
+}
+
+/* Free all that has been retired, at any price. */
+void rknpu_vm_purge(struct rknpu_vm *vm)
+{
+	if (list_empty_careful(&vm->retired))
+		return;
+	if (vm->domain)
+		rknpu_mmu_forget(vm);
+	rknpu_vm_free_retired(vm, true);
+}
+
+static int rknpu_mapping_insert_locked(struct rknpu_mapping *mapping)
 {
 	struct rknpu_gem_object *bo = mapping->bo;
 	struct rknpu_vm *vm = mapping->vm;
 	u64 align = PAGE_SIZE;
 	int ret;
+
+	lockdep_assert_held(&vm->lock);
 
 	if (!vm->domain)
 		return rknpu_mapping_insert_direct(mapping);
@@ -330,9 +413,17 @@ static int rknpu_mapping_insert(struct rknpu_mapping *mapping)
 					  RKNPU_VM_START, RKNPU_VM_END, DRM_MM_INSERT_HIGH);
 	if (ret)
 		return -ENOMEM;
-	ret = rknpu_mapping_fill(mapping);
-	if (ret)
-		drm_mm_remove_node(&mapping->node);
+	list_add_tail(&mapping->vm_entry, &vm->fresh);
+	return 0;
+}
+
+static int rknpu_mapping_insert(struct rknpu_mapping *mapping)
+{
+	int ret;
+
+	mutex_lock(&mapping->vm->lock);
+	ret = rknpu_mapping_insert_locked(mapping);
+	mutex_unlock(&mapping->vm->lock);
 	return ret;
 }
 
@@ -340,6 +431,8 @@ static int rknpu_mapping_insert(struct rknpu_mapping *mapping)
  * rknpu_mapping_create() - give an object a device address
  * @vm: the address space
  * @bo: the object
+ *
+ * The page table is left alone until a job comes: see rknpu_vm_commit().
  *
  * Return: the mapping, or an error pointer
  */
@@ -353,9 +446,12 @@ struct rknpu_mapping *rknpu_mapping_create(struct rknpu_vm *vm, struct rknpu_gem
 	mapping->vm = vm;
 	mapping->bo = bo;
 	INIT_LIST_HEAD(&mapping->entry);
-	mutex_lock(&vm->lock);
+	INIT_LIST_HEAD(&mapping->vm_entry);
 	ret = rknpu_mapping_insert(mapping);
-	mutex_unlock(&vm->lock);
+	if (ret == -ENOMEM) {
+		rknpu_vm_purge(vm);
+		ret = rknpu_mapping_insert(mapping);
+	}
 	if (ret) {
 		kfree(mapping);
 		return ERR_PTR(ret);
@@ -365,27 +461,28 @@ struct rknpu_mapping *rknpu_mapping_create(struct rknpu_vm *vm, struct rknpu_gem
 	return mapping;
 }
 
-static void rknpu_mapping_unmap(struct rknpu_mapping *mapping)
+/* The file is closed: nothing new will come. */
+void rknpu_vm_close(struct rknpu_vm *vm)
 {
-	struct rknpu_vm *vm = mapping->vm;
-
-	lockdep_assert_held(&vm->lock);
-
-	if (vm->domain)
-		iommu_unmap(vm->domain, mapping->node.start, mapping->node.size);
-	drm_mm_remove_node(&mapping->node);
+	rknpu_vm_purge(vm);
+	rknpu_vm_put(vm);
 }
 
-static void rknpu_mapping_free(struct rknpu_mapping *mapping)
+/* A mapping that never made it into the page table can go at once. */
+static bool rknpu_mapping_retire_fresh(struct rknpu_mapping *mapping)
 {
-	drm_gem_object_put(&mapping->bo->base);
-	rknpu_vm_put(mapping->vm);
-	kfree(mapping);
+	lockdep_assert_held(&mapping->vm->lock);
+
+	if (list_empty(&mapping->vm_entry))
+		return false;
+	list_del_init(&mapping->vm_entry);
+	drm_mm_remove_node(&mapping->node);
+	return true;
 }
 
 /**
  * rknpu_mapping_retire() - the handle is closed
- * @mapping: the mapping, on no list; not to be used afterwards
+ * @mapping: the mapping, on no list of the file; not to be used afterwards
  *
  * Nobody knows which objects a job uses. So all of them stay where they are
  * until the jobs that were submitted before have ended.
@@ -393,42 +490,80 @@ static void rknpu_mapping_free(struct rknpu_mapping *mapping)
 void rknpu_mapping_retire(struct rknpu_mapping *mapping)
 {
 	struct rknpu_vm *vm = mapping->vm;
-	bool busy;
+	bool fresh;
 
 	mutex_lock(&vm->lock);
-	busy = rknpu_job_youngest(vm, &mapping->retired_at);
-	if (busy) {
+	fresh = rknpu_mapping_retire_fresh(mapping);
+	if (!fresh) {
 		mapping->retired = true;
-		list_add_tail(&mapping->entry, &vm->retired);
-	} else {
-		rknpu_mapping_unmap(mapping);
+		mapping->retired_at = rknpu_job_youngest(vm);
+		list_add_tail(&mapping->vm_entry, &vm->retired);
+		vm->retired_size += mapping->bo->base.size;
 	}
 	mutex_unlock(&vm->lock);
-	if (busy)
-		rknpu_vm_reap(vm);
-	else
+	if (fresh) {
 		rknpu_mapping_free(mapping);
+		return;
+	}
+	/* The mapping may be gone with the space's last reference. */
+	rknpu_vm_get(vm);
+	rknpu_vm_reap(vm);
+	rknpu_vm_put(vm);
 }
 
-/* Free what was retired before the oldest job that has not ended. */
-void rknpu_vm_reap(struct rknpu_vm *vm)
+/* The power went: what the cores see can be unmapped for nothing. */
+static void rknpu_mmu_purge_work(struct work_struct *work)
 {
-	struct rknpu_mapping *mapping, *next;
-	LIST_HEAD(dead);
-	u64 oldest;
+	struct rknpu_device *ndev = container_of(work, struct rknpu_device, purge_work);
+	struct rknpu_vm *vm;
 
-	if (list_empty_careful(&vm->retired))
+	mutex_lock(&ndev->reset_lock);
+	vm = ndev->mmu->vm;
+	if (vm && !kref_get_unless_zero(&vm->ref))
+		vm = NULL;
+	mutex_unlock(&ndev->reset_lock);
+	if (!vm)
 		return;
-	mutex_lock(&vm->lock);
-	oldest = rknpu_job_oldest(vm);
-	list_for_each_entry_safe(mapping, next, &vm->retired, entry) {
-		if (mapping->retired_at >= oldest)
-			break;
-		rknpu_mapping_unmap(mapping);
-		list_move_tail(&mapping->entry, &dead);
-	}
-	mutex_unlock(&vm->lock);
+	rknpu_vm_reap(vm);
+	rknpu_vm_put(vm);
+}
 
-	list_for_each_entry_safe(mapping, next, &dead, entry)
-		rknpu_mapping_free(mapping);
+/**
+ * rknpu_mmu_init() - find out whether there is an IOMMU
+ * @ndev: the NPU
+ *
+ * Return: 0 or a negative error code
+ */
+int rknpu_mmu_init(struct rknpu_device *ndev)
+{
+	struct iommu_group *group = iommu_group_get(ndev->dev);
+	struct rknpu_mmu *mmu;
+
+	if (!group) {
+		dev_info(ndev->dev, "RKNPU: no iommu, clients are not isolated from each other\n");
+		return 0;
+	}
+	mmu = drmm_kzalloc(&ndev->drm, sizeof(*mmu), GFP_KERNEL);
+	if (!mmu) {
+		iommu_group_put(group);
+		return -ENOMEM;
+	}
+	INIT_WORK(&ndev->purge_work, rknpu_mmu_purge_work);
+	mmu->groups[mmu->num_groups++] = group;
+	ndev->mmu = mmu;
+	dev_info(ndev->dev, "RKNPU: rknpu iommu is enabled, using iommu mode\n");
+	return 0;
+}
+
+void rknpu_mmu_fini(struct rknpu_device *ndev)
+{
+	struct rknpu_mmu *mmu = ndev->mmu;
+
+	if (!mmu)
+		return;
+	mutex_lock(&ndev->reset_lock);
+	rknpu_mmu_attach(ndev, NULL);
+	mutex_unlock(&ndev->reset_lock);
+	while (mmu->num_groups)
+		iommu_group_put(mmu->groups[--mmu->num_groups]);
 }

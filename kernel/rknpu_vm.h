@@ -19,16 +19,15 @@ struct rknpu_gem_object;
  * struct rknpu_mmu - the IOMMU in front of all cores
  * @groups: its groups: one for the vendor's node, one per core for mainline's
  * @num_groups: number of @groups
- * @lock: serialises attaching
- * @vm: address space the cores see, or NULL; written under @lock and
- *	&rknpu_device.job_lock, so that either is enough to read it
+ * @vm: address space the cores see, or NULL; written under
+ *	&rknpu_device.reset_lock and &rknpu_device.job_lock, so that either is
+ *	enough to read it
  * @lost: a reset made a bank forget its table; protected by
  *	&rknpu_device.job_lock
  */
 struct rknpu_mmu {
 	struct iommu_group *groups[RKNPU_MAX_CORES];
 	unsigned int num_groups;
-	struct mutex lock;
 	struct rknpu_vm *vm;
 	bool lost;
 };
@@ -38,9 +37,12 @@ struct rknpu_mmu {
  * @ref: one reference for each file, job and mapping that uses it
  * @ndev: the NPU
  * @domain: its page table, or NULL without an IOMMU
- * @lock: protects @mm, the page table, and the retired state of mappings
+ * @lock: protects @mm, the page table, @fresh, @retired and the state of
+ *	mappings
  * @mm: device addresses in use
- * @retired: mappings whose handle is closed, until the jobs that may use them end
+ * @fresh: mappings that are not in the page table yet
+ * @retired: mappings whose handle is closed and that are still there
+ * @retired_size: bytes in @retired
  * @jobs: jobs submitted and not ended, oldest first; protected by
  *	&rknpu_device.job_lock
  * @submitted: number of the youngest job; protected by &rknpu_device.job_lock
@@ -55,7 +57,9 @@ struct rknpu_vm {
 	struct iommu_domain *domain;
 	struct mutex lock;
 	struct drm_mm mm;
+	struct list_head fresh;
 	struct list_head retired;
+	u64 retired_size;
 	struct list_head jobs;
 	u64 submitted;
 	u64 fault_addr;
@@ -67,7 +71,8 @@ struct rknpu_vm {
  * @node: its device addresses
  * @vm: the address space
  * @bo: the object; the mapping holds a reference
- * @entry: entry in &rknpu_handle.mappings, later in &rknpu_vm.retired
+ * @entry: entry in &rknpu_handle.mappings
+ * @vm_entry: entry in &rknpu_vm.fresh or &rknpu_vm.retired
  * @retired_at: youngest job that may use it, once it is retired
  * @retired: its handle is closed; protected by &rknpu_vm.lock
  */
@@ -76,6 +81,7 @@ struct rknpu_mapping {
 	struct rknpu_vm *vm;
 	struct rknpu_gem_object *bo;
 	struct list_head entry;
+	struct list_head vm_entry;
 	u64 retired_at;
 	bool retired;
 };
@@ -88,8 +94,11 @@ bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm);
 struct rknpu_vm *rknpu_vm_create(struct rknpu_device *ndev);
 struct rknpu_vm *rknpu_vm_get(struct rknpu_vm *vm);
 void rknpu_vm_put(struct rknpu_vm *vm);
+void rknpu_vm_close(struct rknpu_vm *vm);
+int rknpu_vm_commit(struct rknpu_vm *vm);
 bool rknpu_vm_contains(struct rknpu_vm *vm, u64 addr, u64 size);
 void rknpu_vm_reap(struct rknpu_vm *vm);
+void rknpu_vm_purge(struct rknpu_vm *vm);
 
 struct rknpu_mapping *rknpu_mapping_create(struct rknpu_vm *vm, struct rknpu_gem_object *bo);
 void rknpu_mapping_retire(struct rknpu_mapping *mapping);
