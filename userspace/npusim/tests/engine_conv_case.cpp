@@ -65,31 +65,6 @@ void pick_geometry(Machine& m, ConvCase& c, bool depthwise) {
     c.out_channels = round_up(depthwise ? channels : c.kernels, depthwise ? 64 : 32);
 }
 
-void fill_data(Machine& m, ConvCase& c) {
-    for (int ch = 0; ch < c.input.channels; ++ch) {
-        const bool real = c.image == 0 || ch < c.image;
-        for (int y = 0; y < c.input.height; ++y) {
-            for (int x = 0; x < c.input.width; ++x)
-                c.input.at(ch, y, x) = real ? m.pick(-128, 127) : 0;
-        }
-    }
-    c.weights.resize(static_cast<size_t>(c.kernels) * c.input.channels * c.shape.kernel_h *
-                     c.shape.kernel_w);
-    for (int& w : c.weights)
-        w = m.pick(-128, 127);
-    c.records = m.chance(70);
-    for (int i = 0; i < c.out_channels; ++i) {
-        c.bias.push_back(m.pick(-200000, 200000));
-        c.ow.push_back(c.records ? m.pick(-128, 128) : 0);
-        c.mul.push_back(m.pick(1, 16384));
-    }
-    c.out_scale = m.pick(1, 32767);
-    c.out_shift = m.pick(14, 26);
-    c.out_zero = m.pick(-128, 127);
-    c.relu = m.chance(40);
-    c.relux = c.relu && m.chance(50) ? m.pick(1, 300000) : 0;
-}
-
 void place_input(Machine& m, ConvCase& c) {
     const int h = c.input.height;
     const int w = c.input.width;
@@ -226,10 +201,35 @@ void program_dpu(Machine& m, const ConvCase& c, Task& t) {
 
 }  // namespace
 
+void fill_conv_data(Machine& m, ConvCase& c) {
+    for (int ch = 0; ch < c.input.channels; ++ch) {
+        const bool real = c.image == 0 || ch < c.image;
+        for (int y = 0; y < c.input.height; ++y) {
+            for (int x = 0; x < c.input.width; ++x)
+                c.input.at(ch, y, x) = real ? m.pick(-128, 127) : 0;
+        }
+    }
+    c.weights.resize(static_cast<size_t>(c.kernels) * c.input.channels * c.shape.kernel_h *
+                     c.shape.kernel_w);
+    for (int& w : c.weights)
+        w = m.pick(-128, 127);
+    c.records = m.chance(70);
+    for (int i = 0; i < c.out_channels; ++i) {
+        c.bias.push_back(m.pick(-200000, 200000));
+        c.ow.push_back(c.records ? m.pick(-128, 128) : 0);
+        c.mul.push_back(m.pick(1, 16384));
+    }
+    c.out_scale = m.pick(1, 32767);
+    c.out_shift = m.pick(14, 26);
+    c.out_zero = m.pick(-128, 127);
+    c.relu = m.chance(40);
+    c.relux = c.relu && m.chance(50) ? m.pick(1, 300000) : 0;
+}
+
 ConvCase make_conv_case(Machine& machine, bool depthwise) {
     ConvCase c;
     pick_geometry(machine, c, depthwise);
-    fill_data(machine, c);
+    fill_conv_data(machine, c);
     return c;
 }
 

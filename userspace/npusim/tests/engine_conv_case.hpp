@@ -38,6 +38,8 @@ struct ConvCase {
     [[nodiscard]] int atoms() const { return (input.channels + 15) / 16; }
 };
 
+/// Random input, weights and channel operands for a case whose geometry is set.
+void fill_conv_data(Machine& machine, ConvCase& c);
 ConvCase make_conv_case(Machine& machine, bool depthwise);
 void place_conv(Machine& machine, ConvCase& c, Task& task);
 
