@@ -10,6 +10,8 @@
 #include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <mutex>
+#include <unordered_map>
 #include <vector>
 
 #include "../../../uapi/rknpu_drm.h"
@@ -26,6 +28,8 @@ constexpr uint32_t kHwVersionRk3588 = 0x46495245;
 
 struct Shared {
     UniqueFd fd;
+    std::mutex mutex;                                // protects handles
+    std::unordered_map<uint32_t, unsigned> handles;  // users of each GEM handle
     std::atomic<uint64_t> submits{0}, syncs{0}, synced_bytes{0}, allocations{0}, live_bytes{0};
 };
 
@@ -40,17 +44,17 @@ class DrmMemory final : public DeviceMemory {
         device_address_ = made.dma_addr;
         size_ = size;
         sram_size_ = made.sram_size;
-        if (!imported_)
+        if (!imported_) {
             shared_->live_bytes += size_;
+            const std::lock_guard lock(shared_->mutex);
+            ++shared_->handles[handle_];
+        }
     }
 
     ~DrmMemory() override {
         if (!bytes_.empty())
             munmap(bytes_.data(), bytes_.size());
-        rknpu_mem_destroy destroy{};
-        destroy.handle = handle_;
-        destroy.obj_addr = token_;
-        drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_DESTROY, &destroy);
+        release_handle();
         if (!imported_)
             shared_->live_bytes -= size_;
     }
@@ -77,6 +81,19 @@ class DrmMemory final : public DeviceMemory {
                 export_.reset(fd);
         }
         return export_.get();
+    }
+
+    /// An import of a buffer this file knows already gives its old handle again: the last one
+    /// closes.
+    void release_handle() {
+        const std::lock_guard lock(shared_->mutex);
+        if (--shared_->handles[handle_] != 0)
+            return;
+        shared_->handles.erase(handle_);
+        rknpu_mem_destroy destroy{};
+        destroy.handle = handle_;
+        destroy.obj_addr = token_;
+        drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_DESTROY, &destroy);
     }
 
     void set_cacheable(bool cacheable) { cacheable_ = cacheable; }
@@ -147,16 +164,19 @@ class DrmDevice final : public Device {
 
     Result<std::unique_ptr<DeviceMemory>> import(int dmabuf) override {
         rknpu_mem_create create{};
-        if (drmPrimeFDToHandle(fd(), dmabuf, &create.handle) != 0)
-            return Status::failure(Error::kInvalidArgument, "cannot import fd {} as a dma-buf: {}",
-                                   dmabuf, std::strerror(errno));
-        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_MEM_CREATE, &create) != 0) {
-            const int reason = errno;
-            drmCloseBufferHandle(fd(), create.handle);
-            return Status::failure(Error::kFail, "cannot map dma-buf {} for the NPU: {}", dmabuf,
-                                   std::strerror(reason));
+        {
+            const std::lock_guard lock(shared_->mutex);
+            if (drmPrimeFDToHandle(fd(), dmabuf, &create.handle) != 0)
+                return Status::failure(Error::kInvalidArgument,
+                                       "cannot import fd {} as a dma-buf: {}", dmabuf,
+                                       std::strerror(errno));
+            ++shared_->handles[create.handle];
         }
+        const int failed = drmIoctl(fd(), DRM_IOCTL_RKNPU_MEM_CREATE, &create) != 0 ? errno : 0;
         auto memory = std::make_unique<DrmMemory>(shared_, create, create.size, true);
+        if (failed != 0)
+            return Status::failure(Error::kFail, "cannot map dma-buf {} for the NPU: {}", dmabuf,
+                                   std::strerror(failed));
         memory->set_cacheable(false);
         return std::unique_ptr<DeviceMemory>(std::move(memory));
     }

@@ -20,6 +20,7 @@ constexpr size_t kMaxRank = 16;
 constexpr uint64_t kMaxElements = uint64_t{1} << 32;
 constexpr uint64_t kMaxTensors = 1u << 20;
 constexpr size_t kTaskBytes = sizeof(TaskRecord);
+constexpr uint32_t kMaxTasks = 1u << 24;
 
 // Layout codes of a tensor.
 constexpr uint8_t kLayoutNative = 64;
@@ -241,14 +242,22 @@ class Reader {
                     return bad("node '{}': {}", to.name, parsed.status().text());
                 to.attributes = std::move(parsed).value();
             }
-            const auto* counts = from.task_counts();
-            for (uint32_t s = 0;
-                 counts != nullptr && s < std::min<uint32_t>(kStreams, counts->size()); ++s)
-                to.task_count[s] = counts->Get(s);
+            read_task_counts(from, to);
             if (from.traffic() != nullptr && from.traffic()->size() > 0)
                 to.traffic_bytes = from.traffic()->Get(0);
         }
         return {};
+    }
+
+    /// Tasks that upload tables are counted apart in the first stream and together in the others,
+    /// where the second list is 0.
+    static void read_task_counts(const schema::Node& from, GraphNode& to) {
+        for (const auto* counts : {from.task_counts(), from.lut_counts()}) {
+            const auto streams =
+                counts == nullptr ? 0 : std::min<uint32_t>(kStreams, counts->size());
+            for (uint32_t s = 0; s < streams; ++s)
+                to.task_count[s] += std::min(counts->Get(s), kMaxTasks);
+        }
     }
 
     Status read_ends() {

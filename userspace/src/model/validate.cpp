@@ -11,6 +11,7 @@ namespace {
 constexpr size_t kTailWords = 4;
 constexpr uint64_t kLargestArena = uint64_t{3} << 30;
 constexpr uint64_t kConstantAlignment = 64;
+constexpr uint64_t kRowAlignment = 16;
 constexpr uint16_t kPcBlock = 0x0101, kMarker = 0x0041, kEnable = 0x0081;
 constexpr uint16_t kBaseAddress = 0x0010;
 constexpr uint16_t kConvCon1 = 0x100c, kLineStride = 0x107c, kFeatureAddress = 0x1070;
@@ -192,7 +193,7 @@ class Validator {
         graph_.constants_size = next;
     }
 
-    /// Packed images: the row pitch is a register of the first task that reads the input.
+    /// Packed images: the row pitch follows from the first task that reads the input.
     void find_row_strides() {
         for (auto& tensor : graph_.tensors) {
             if (tensor.order == Order::kNhwc)
@@ -219,13 +220,23 @@ class Validator {
                 if (offset_of(graph_.regcmd[i]) == kLineStride)
                     stride = value_of(graph_.regcmd[i]);
             }
-            const auto rows = static_cast<uint64_t>(tensor.native_dims[2]);
-            const auto pixel = bytes_of(tensor.type, static_cast<uint64_t>(tensor.native_dims[4]));
-            if ((mode & kNonAlignedInput) != 0 && stride >= tensor.row_stride &&
-                rows * pixel * stride <= tensor.size)
-                tensor.row_stride = stride;
+            if ((mode & kNonAlignedInput) != 0)
+                set_row_stride(tensor, stride);
             return;
         }
+    }
+
+    /// Rows start at multiples of 16 bytes even where the stride register says less: the sizes of
+    /// inputs and the addresses of tiles in the vendor's files agree on that.
+    static void set_row_stride(GraphTensor& tensor, uint32_t stride) {
+        const auto rows = static_cast<uint64_t>(tensor.native_dims[2]);
+        const auto pixel = bytes_of(tensor.type, static_cast<uint64_t>(tensor.native_dims[4]));
+        const uint64_t reserved = tensor.size / std::max<uint64_t>(1, rows * pixel);
+        const bool exact =
+            reserved * rows * pixel == tensor.size && reserved * pixel % kRowAlignment == 0;
+        const auto pitch = exact ? reserved : uint64_t{stride};
+        if (pitch >= tensor.row_stride && rows * pixel * pitch <= tensor.size)
+            tensor.row_stride = static_cast<uint32_t>(pitch);
     }
 
     JobGraph& graph_;

@@ -45,7 +45,7 @@ void to_native(const ImageLayout& from, std::span<const std::byte> source, const
             const uint32_t lanes = first >= to.c ? 0 : std::min(to.c2, to.c - first);
             for (uint32_t h = 0; h < to.h; ++h) {
                 uint64_t out =
-                    (((uint64_t{n} * to.c1 + c1) * to.native_h) + h) * to.native_w * to.c2;
+                    ((uint64_t{n} * to.c1 + c1) * to.plane + uint64_t{h} * to.native_w) * to.c2;
                 for (uint32_t w = 0; w < to.w; ++w, out += to.c2) {
                     for (uint32_t lane = 0; lane < lanes; ++lane)
                         put(target, out + lane, at<T>(source, from.index(n, first + lane, h, w)));
@@ -75,7 +75,7 @@ uint64_t ImageLayout::storage() const {
         case Order::kNhwc:
             return uint64_t{n} * h * row * c;
         case Order::kNc1hwc2:
-            return uint64_t{n} * c1 * native_h * native_w * c2;
+            return uint64_t{n} * c1 * plane * c2;
         case Order::kPlain:
             break;
     }
@@ -87,7 +87,8 @@ uint64_t ImageLayout::index(uint32_t in, uint32_t ic, uint32_t ih, uint32_t iw) 
         case Order::kNhwc:
             return ((uint64_t{in} * h + ih) * row + iw) * c + ic;
         case Order::kNc1hwc2:
-            return (((uint64_t{in} * c1 + ic / c2) * native_h + ih) * native_w + iw) * c2 + ic % c2;
+            return ((uint64_t{in} * c1 + ic / c2) * plane + uint64_t{ih} * native_w + iw) * c2 +
+                   ic % c2;
         case Order::kPlain:
             break;
     }

@@ -12,24 +12,26 @@ namespace rknpu {
 /// How the elements of an image tensor lie in memory. Element (n, c, h, w) is at
 ///   kPlain    ((n * C + c) * H + h) * W + w
 ///   kNhwc     ((n * H + h) * row + w) * C + c
-///   kNc1hwc2  (((n * C1 + c / C2) * H' + h) * W' + w) * C2 + c % C2
+///   kNc1hwc2  ((n * C1 + c / C2) * plane + h * W' + w) * C2 + c % C2
 /// in units of elements.
 struct ImageLayout {
     Order order = Order::kPlain;
     uint32_t n = 1, c = 1, h = 1, w = 1;
     uint32_t row = 1;         ///< kNhwc: pixels from row to row, >= w
     uint32_t c1 = 1, c2 = 1;  ///< kNc1hwc2
-    uint32_t native_h = 1, native_w = 1;
+    uint32_t native_w = 1;
+    uint32_t plane = 1;  ///< kNc1hwc2: pixels from one surface to the next
 
     static ImageLayout plain(uint32_t n, uint32_t c, uint32_t h, uint32_t w) {
-        return {Order::kPlain, n, c, h, w, w, 1, 1, h, w};
+        return {Order::kPlain, n, c, h, w, w, 1, 1, w, h * w};
     }
     static ImageLayout nhwc(uint32_t n, uint32_t c, uint32_t h, uint32_t w, uint32_t row) {
-        return {Order::kNhwc, n, c, h, w, row, 1, 1, h, w};
+        return {Order::kNhwc, n, c, h, w, row, 1, 1, w, h * w};
     }
+    /// Surfaces without a gap between them.
     static ImageLayout native(uint32_t n, uint32_t c, uint32_t h, uint32_t w, uint32_t c1,
                               uint32_t c2) {
-        return {Order::kNc1hwc2, n, c, h, w, w, c1, c2, h, w};
+        return {Order::kNc1hwc2, n, c, h, w, w, c1, c2, w, h * w};
     }
 
     uint64_t elements() const { return uint64_t{n} * c * h * w; }

@@ -189,8 +189,7 @@ std::array<std::byte, 8> padding(const ElementView& view) {
 void fill_padding(const ElementView& to, std::span<std::byte> target) {
     const auto& layout = to.layout;
     const bool padded = layout.order == Order::kNc1hwc2 &&
-                        (layout.c1 * layout.c2 != layout.c || layout.native_h != layout.h ||
-                         layout.native_w != layout.w);
+                        (layout.c1 * layout.c2 != layout.c || layout.plane != layout.h * layout.w);
     if (!padded)
         return;
     const auto fill = padding(to);

@@ -32,10 +32,38 @@ PlanStep npu_step(const JobGraph& graph, uint32_t index, uint32_t cores) {
     return step;
 }
 
+/// True if the commands of task `index` lead on to those of the next task in the table. Streams for
+/// several cores share commands with the single-core stream and then lead elsewhere.
+bool leads_on(const JobGraph& graph, uint32_t index) {
+    const auto& task = graph.tasks[index];
+    const uint64_t tail = graph.regcmd[task.regcmd_addr / sizeof(uint64_t) + task.regcfg_amount];
+    return index + 1 < graph.tasks.size() &&
+           static_cast<uint32_t>(tail >> 16) == graph.tasks[index + 1].regcmd_addr;
+}
+
 /// True if `next` goes on where `step` ends, on one core.
-bool extends(const PlanStep& step, const PlanStep& next) {
-    return step.on_npu && step.cores == 1 && next.cores == 1 &&
-           step.ranges[0].first + step.ranges[0].count == next.ranges[0].first;
+bool extends(const JobGraph& graph, const PlanStep& step, const PlanStep& next) {
+    if (!step.on_npu || step.cores != 1 || next.cores != 1)
+        return false;
+    const uint32_t end = step.ranges[0].first + step.ranges[0].count;
+    return end == next.ranges[0].first && leads_on(graph, end - 1);
+}
+
+/// Cuts a step for one core where the commands do not lead on.
+std::vector<PlanStep> cut(const JobGraph& graph, const PlanStep& step) {
+    if (step.cores != 1)
+        return {step};
+    std::vector<PlanStep> parts;
+    const TaskRange whole = step.ranges[0];
+    uint32_t start = whole.first;
+    for (uint32_t i = whole.first; i < whole.first + whole.count; ++i) {
+        if (i + 1 < whole.first + whole.count && leads_on(graph, i))
+            continue;
+        parts.push_back(step);
+        parts.back().ranges[0] = {start, i + 1 - start};
+        start = i + 1;
+    }
+    return parts;
 }
 
 }  // namespace
@@ -65,11 +93,13 @@ std::vector<PlanStep> make_plan(const JobGraph& graph, uint32_t cores, bool per_
                                        [](TaskRange range) { return range.count == 0; });
         if (empty)
             continue;
-        if (!plan.empty() && !per_node && extends(plan.back(), step)) {
-            plan.back().last_node = i;
-            plan.back().ranges[0].count += step.ranges[0].count;
-        } else {
-            plan.push_back(step);
+        for (const auto& part : cut(graph, step)) {
+            if (!plan.empty() && !per_node && extends(graph, plan.back(), part)) {
+                plan.back().last_node = i;
+                plan.back().ranges[0].count += part.ranges[0].count;
+            } else {
+                plan.push_back(part);
+            }
         }
     }
     return plan;

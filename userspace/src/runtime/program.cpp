@@ -37,6 +37,16 @@ Status fill_constants(const Program& program, std::span<std::byte> target) {
     return {};
 }
 
+namespace {
+
+/// Surfaces start at multiples of four pixels, except those of a single pixel: sizes of tensors in
+/// the vendor's files show it.
+uint32_t surface_pitch(uint32_t pixels) {
+    return pixels == 1 ? 1 : static_cast<uint32_t>(align_up(pixels, 4));
+}
+
+}  // namespace
+
 ImageLayout layout_of(const GraphTensor& tensor) {
     const auto dim = [](int32_t value) { return static_cast<uint32_t>(value); };
     if (tensor.dims.size() != 4)
@@ -50,8 +60,8 @@ ImageLayout layout_of(const GraphTensor& tensor) {
     if (tensor.order == Order::kNc1hwc2) {
         auto layout =
             ImageLayout::native(n, c, h, w, dim(tensor.native_dims[1]), dim(tensor.native_dims[4]));
-        layout.native_h = dim(tensor.native_dims[2]);
         layout.native_w = dim(tensor.native_dims[3]);
+        layout.plane = surface_pitch(dim(tensor.native_dims[2]) * layout.native_w);
         return layout;
     }
     return ImageLayout::plain(n, c, h, w);

@@ -182,6 +182,16 @@ Status Session::relocate(int32_t tensor) {
     return {};
 }
 
+uint64_t Session::bytes_to_bind(const GraphTensor& tensor) {
+    return tensor.kind == TensorKind::kInput ? view_of(tensor).bytes() : tensor.size;
+}
+
+uint64_t Session::bound_bytes(int32_t tensor) const {
+    const auto& location = this->location(tensor);
+    return std::min(program_->graph.tensors[static_cast<size_t>(tensor)].size,
+                    location.memory->size() - location.offset);
+}
+
 Status Session::bind(int32_t tensor, Location location) {
     const auto& info = program_->graph.tensors[static_cast<size_t>(tensor)];
     if (!range_inside(location.offset, info.size, location.memory->size()))
@@ -227,8 +237,7 @@ std::span<std::byte> Session::bytes(int32_t tensor) const {
     const auto& location = this->location(tensor);
     if (location.memory == nullptr)
         return {};
-    return location.memory->bytes().subspan(
-        location.offset, program_->graph.tensors[static_cast<size_t>(tensor)].size);
+    return location.memory->bytes().subspan(location.offset, bound_bytes(tensor));
 }
 
 void Session::mark_input_changed(int32_t tensor) {
@@ -278,8 +287,7 @@ Status Session::sync_commands() {
 
 Status Session::sync_tensor(int32_t tensor, SyncDirection direction) {
     const auto& location = this->location(tensor);
-    return program_->device->sync(*location.memory, location.offset,
-                                  program_->graph.tensors[static_cast<size_t>(tensor)].size,
+    return program_->device->sync(*location.memory, location.offset, bound_bytes(tensor),
                                   direction);
 }
 

@@ -55,6 +55,10 @@ class Session {
     Status set_weights(std::shared_ptr<DeviceMemory> memory);
     Status set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
 
+    /// Bytes a buffer needs to be bound: an input is read as far as its elements go, an output may
+    /// be written with all the channels that the hardware aligns to.
+    static uint64_t bytes_to_bind(const GraphTensor& tensor);
+
     /// Makes the NPU read or write tensor `tensor` (an input or output) at `location`.
     Status bind(int32_t tensor, Location location);
     /// Allocates inputs and outputs that are not bound yet.
@@ -95,6 +99,7 @@ class Session {
     Status sync_inputs();
     Status sync_outputs();
     Status sync_tensor(int32_t tensor, SyncDirection direction);
+    uint64_t bound_bytes(int32_t tensor) const;
     Status check_ready() const;
     Status run_npu(const PlanStep& step, StepTime& time);
     Status run_cpu(const PlanStep& step);

@@ -1,0 +1,262 @@
+// SPDX-License-Identifier: MIT
+#include "api/context.hpp"
+
+#include "api/custom_ops.hpp"
+#include "core/log.hpp"
+#include "model/reader.hpp"
+#include "runtime/report.hpp"
+
+namespace rknpu::api {
+namespace {
+
+constexpr uint32_t kKnownFlags = 0x3ffff;
+/// Chips whose register map the models of this library's loader use.
+constexpr uint32_t kCoreMaskAll = RKNN_NPU_CORE_ALL;
+
+SessionOptions options_of(uint32_t flags) {
+    SessionOptions options;
+    const bool all_outside = (flags & RKNN_FLAG_MEM_ALLOC_OUTSIDE) != 0;
+    options.weights_outside = all_outside;
+    options.internal_outside = all_outside || (flags & RKNN_FLAG_INTERNAL_ALLOC_OUTSIDE) != 0;
+    options.io_outside = all_outside;
+    options.internal_in_sram = (flags & RKNN_FLAG_ENABLE_SRAM) != 0;
+    options.per_node_jobs =
+        (flags & RKNN_FLAG_COLLECT_PERF_MASK) != 0 || log_enabled(LogLevel::kLayers);
+    options.flush_inputs = (flags & RKNN_FLAG_DISABLE_FLUSH_INPUT_MEM_CACHE) == 0;
+    options.flush_outputs = (flags & RKNN_FLAG_DISABLE_FLUSH_OUTPUT_MEM_CACHE) == 0;
+    // The driver runs higher numbers first, within -2 and 2.
+    if ((flags & RKNN_FLAG_PRIOR_LOW) != 0)
+        options.priority = -2;
+    else if ((flags & RKNN_FLAG_PRIOR_MEDIUM) != 0)
+        options.priority = -1;
+    return options;
+}
+
+Status check_flags(uint32_t flags) {
+    if ((flags & ~kKnownFlags) != 0)
+        return Status::failure(Error::kInvalidArgument, "unknown flags {:#x}",
+                               flags & ~kKnownFlags);
+    if ((flags & RKNN_FLAG_SHARE_SRAM) != 0 && (flags & RKNN_FLAG_ENABLE_SRAM) == 0)
+        return Status{Error::kInvalidArgument, "RKNN_FLAG_SHARE_SRAM needs RKNN_FLAG_ENABLE_SRAM"};
+    return {};
+}
+
+/// Constants of a slave model are empty; the master's tensor of the same name has them.
+Status share_weights(JobGraph& slave, const JobGraph& master) {
+    for (auto& tensor : slave.tensors) {
+        if (tensor.place != Place::kConstants)
+            continue;
+        const int32_t index = find_tensor(master, tensor.name);
+        const bool fits = index >= 0 &&
+                          master.tensors[static_cast<size_t>(index)].place == Place::kConstants &&
+                          master.tensors[static_cast<size_t>(index)].size >= tensor.size;
+        if (!fits)
+            return Status::failure(Error::kInvalidModel,
+                                   "the model whose weights are shared has no weights for '{}'",
+                                   tensor.name);
+        tensor.offset = master.tensors[static_cast<size_t>(index)].offset;
+        tensor.data = {};
+    }
+    slave.constants_size = master.constants_size;
+    return {};
+}
+
+}  // namespace
+
+Result<std::shared_ptr<Context>> Context::create(const InitRequest& request) {
+    if (auto status = check_flags(request.flags); !status.ok())
+        return status;
+    const bool share = (request.flags & RKNN_FLAG_SHARE_WEIGHT_MEM) != 0;
+    if (share && request.weights_from == nullptr)
+        return Status{Error::kInvalidArgument,
+                      "RKNN_FLAG_SHARE_WEIGHT_MEM needs the master's context in rknn_init_extend"};
+    // The file first: its faults are the more common ones, and it says which chip it is for.
+    auto graph = read_model(request.file, {});
+    if (!graph.ok())
+        return graph.status();
+    const auto kind = default_device_kind();
+    if (!kind.ok())
+        return kind.status();
+    auto device = Device::open(kind.value());
+    if (!device.ok())
+        return device.status();
+    const auto& soc = device.value()->info().soc;
+    if (graph->target != soc)
+        return Status::failure(Error::kPlatformMismatch,
+                               "This rknn model is for {}, but current platform is {}. Convert the "
+                               "model for {}.",
+                               graph->target, soc, soc);
+    std::shared_ptr<DeviceMemory> weights;
+    if (share) {
+        const auto& master = *request.weights_from;
+        weights = master.session_ == nullptr ? nullptr : master.session_->weights();
+        if (weights == nullptr)
+            return Status{Error::kInvalidArgument, "the master context has no weights"};
+        if (auto s = share_weights(*graph, master.program_->graph); !s.ok())
+            return s;
+    }
+    std::shared_ptr<Context> context(
+        new Context(make_program(std::move(device).value(), std::move(graph).value())));
+    if (auto status = context->start(request.flags, std::move(weights)); !status.ok())
+        return status;
+    return context;
+}
+
+Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
+    flags_ = flags;
+    const auto& graph = program_->graph;
+    for (const int32_t tensor : graph.inputs)
+        inputs_.push_back({tensor, {}, {}});
+    for (const int32_t tensor : graph.outputs)
+        outputs_.push_back({tensor, {}, {}});
+    input_given_.assign(inputs_.size(), false);
+    if ((flags & RKNN_FLAG_COLLECT_MODEL_INFO_ONLY) != 0)
+        return {};
+    auto session = Session::create(program_, options_of(flags), std::move(weights));
+    if (!session.ok())
+        return session.status();
+    session_ = std::move(session).value();
+    custom_ops_ = std::make_unique<CustomOps>(graph, session_->cpu_steps());
+    for (const auto& type : session_->cpu_steps().unknown_types())
+        log(LogLevel::kWarning,
+            "operator '{}' is not in this library: register it with rknn_register_custom_ops",
+            type);
+    if (log_enabled(LogLevel::kDebug))
+        log_memory_plan(*session_);
+    return {};
+}
+
+Context::Context(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
+
+Context::~Context() {
+    if (pending_.valid())
+        pending_.wait();
+}
+
+Result<std::shared_ptr<Context>> Context::duplicate() {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return Status{Error::kInvalidContext, "the context was made for queries only"};
+    std::shared_ptr<Context> copy(new Context(program_));
+    // Weights are there already; memory from outside has to be given to each context.
+    if (auto status = copy->start(flags_, session_->weights()); !status.ok())
+        return status;
+    return copy;
+}
+
+Status Context::choose(Style style) {
+    if (session_ == nullptr)
+        return Status{
+            Error::kInvalidContext,
+            "the context was made with RKNN_FLAG_COLLECT_MODEL_INFO_ONLY and only answers "
+            "queries"};
+    if (style_ != Style::kUndecided && style_ != style)
+        return Status{
+            Error::kInvalidContext,
+            "context config invalid: rknn_inputs_set/rknn_outputs_get and rknn_set_io_mem "
+            "cannot be mixed on one context"};
+    style_ = style;
+    return {};
+}
+
+Status Context::set_core_mask(uint32_t mask) {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return choose(style_);
+    const uint32_t cores = device()->info().cores;
+    const uint32_t all = (1u << cores) - 1;
+    const uint32_t wanted = mask == kCoreMaskAll ? all : mask;
+    if (cores == 1)
+        return Status{Error::kPlatformMismatch, "Not support core mask: the chip has one core"};
+    if ((wanted & ~all) != 0 || wanted == 5 || wanted == 6)
+        return Status::failure(Error::kInvalidArgument,
+                               "Not support core mask: {} on {} with {} cores", mask,
+                               device()->info().soc, cores);
+    session_->set_cores(wanted);
+    return {};
+}
+
+Status Context::set_batch_core_num(int cores) {
+    const std::lock_guard lock(mutex_);
+    const auto limit = static_cast<int>(device()->info().cores);
+    if (cores < 1 || cores > limit)
+        return Status::failure(Error::kInvalidArgument, "core number {}, allowed are 1 to {}",
+                               cores, limit);
+    return {};
+}
+
+Status Context::run_now() {
+    convert_bound_inputs();
+    if (auto status = session_->run(); !status.ok())
+        return status;
+    convert_bound_outputs();
+    has_run_ = true;
+    ++frame_;
+    if (log_enabled(LogLevel::kLayers))
+        log_text(LogLevel::kLayers, layer_table(*session_));
+    return {};
+}
+
+Status Context::finish_pending() {
+    return pending_.valid() ? pending_.get() : Status();
+}
+
+Status Context::run(const rknn_run_extend* extend, uint64_t* frame) {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return choose(style_);
+    if (auto status = finish_pending(); !status.ok())
+        return status;
+    if (style_ == Style::kGeneral || style_ == Style::kUndecided) {
+        for (size_t i = 0; i < inputs_.size(); ++i) {
+            if (!input_given_[i])
+                return Status::failure(Error::kInvalidInput,
+                                       "input {} ('{}') was never set, call rknn_inputs_set", i,
+                                       tensor_of(inputs_[i]).name);
+        }
+    }
+    if (frame != nullptr)
+        *frame = frame_ + 1;
+    if (extend == nullptr || extend->non_block == 0)
+        return run_now();
+    pending_ = std::async(std::launch::async, [this] { return run_now(); });
+    return {};
+}
+
+Status Context::wait() {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return choose(style_);
+    return finish_pending();
+}
+
+Status Context::set_weight_memory(const rknn_tensor_mem* pointer) {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return choose(style_);
+    auto memory = find_memory(pointer);
+    if (!memory.ok())
+        return memory.status();
+    if (memory.value()->offset != 0)
+        return Status{Error::kInvalidArgument, "weight memory must start at offset 0"};
+    return session_->set_weights(memory.value()->memory);
+}
+
+Status Context::set_internal_memory(const rknn_tensor_mem* pointer) {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return choose(style_);
+    auto memory = find_memory(pointer);
+    if (!memory.ok())
+        return memory.status();
+    return session_->set_internal(memory.value()->memory, memory.value()->offset);
+}
+
+Status Context::register_custom_ops(std::span<const rknn_custom_op> ops) {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return choose(style_);
+    return custom_ops_->add(ops);
+}
+
+}  // namespace rknpu::api

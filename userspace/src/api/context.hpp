@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <rknn_api.h>
+#include <rknn_custom_op.h>
+
+#include <future>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "api/memory.hpp"
+#include "api/object.hpp"
+#include "runtime/session.hpp"
+
+namespace rknpu::api {
+
+class CustomOps;
+
+/// Arguments of rknn_init() after decoding.
+struct InitRequest {
+    std::shared_ptr<const std::vector<std::byte>> file;
+    uint32_t flags = 0;
+    std::shared_ptr<class Context> weights_from;  ///< RKNN_FLAG_SHARE_WEIGHT_MEM
+};
+
+/// One inference context. Every public function locks, so that misuse from several threads gives
+/// one call after the other.
+class Context final : public Object {
+ public:
+    static Result<std::shared_ptr<Context>> create(const InitRequest& request);
+    Result<std::shared_ptr<Context>> duplicate();
+    ~Context() override;
+
+    const std::shared_ptr<Device>& device() const override { return program_->device; }
+
+    Status query(rknn_query_cmd command, void* info, uint32_t size);
+
+    Status set_inputs(std::span<const rknn_input> inputs);
+    Status run(const rknn_run_extend* extend, uint64_t* frame);
+    Status wait();
+    Status get_outputs(std::span<rknn_output> outputs, uint64_t* frame);
+    Status release_outputs(std::span<rknn_output> outputs);
+
+    Status set_core_mask(uint32_t mask);
+    Status set_batch_core_num(int cores);
+
+    Status set_weight_memory(const rknn_tensor_mem* memory);
+    Status set_internal_memory(const rknn_tensor_mem* memory);
+    Status set_io_memory(const rknn_tensor_mem* memory, const rknn_tensor_attr* attr);
+
+    Status set_input_shapes(std::span<const rknn_tensor_attr> shapes);
+
+    Status register_custom_ops(std::span<const rknn_custom_op> ops);
+
+ private:
+    /// Which of the two interfaces the caller uses; they cannot be mixed.
+    enum class Style { kUndecided, kGeneral, kZeroCopy };
+
+    /// A bound buffer whose contents differ from what the NPU reads or writes.
+    struct Converted {
+        std::shared_ptr<Memory> memory;
+        ElementView view;
+        bool normalise = false;
+    };
+
+    /// One tensor of the interface.
+    struct Port {
+        int32_t tensor = 0;
+        std::optional<Converted> converted;
+        std::shared_ptr<Memory> direct;  ///< keeps a directly bound object alive
+    };
+
+    struct OutputBuffer {
+        std::vector<std::byte> bytes;
+        bool lent = false;
+    };
+
+    explicit Context(std::shared_ptr<const Program> program);
+
+    Status start(uint32_t flags, std::shared_ptr<DeviceMemory> weights);
+    Status choose(Style style);
+    const GraphTensor& tensor_of(const Port& port) const {
+        return program_->graph.tensors[static_cast<size_t>(port.tensor)];
+    }
+    ChannelMap map_of(size_t input) const;
+
+    Status check_input(const rknn_input& input) const;
+    Status take_input(const rknn_input& input);
+    Status check_output(const rknn_output& output) const;
+    Status give_output(rknn_output& output);
+    ElementView output_view(const GraphTensor& tensor, bool want_float) const;
+    std::byte* lend(size_t bytes);
+
+    Port* find_port(const rknn_tensor_attr& attr, bool& is_input);
+    Status bind_input(Port& port, std::shared_ptr<Memory> memory, const rknn_tensor_attr& attr);
+    Status bind_output(Port& port, std::shared_ptr<Memory> memory, const rknn_tensor_attr& attr);
+    Status bind_converted(Port& port, std::shared_ptr<Memory> memory, const ElementView& view,
+                          bool normalise);
+
+    Status run_now();
+    void convert_bound_inputs();
+    void convert_bound_outputs();
+    Status finish_pending();
+
+    Status query_attr(rknn_query_cmd command, rknn_tensor_attr& attr) const;
+    Status query_memory_size(rknn_mem_size& info) const;
+    Status query_range(rknn_input_range& info) const;
+    Status query_device_memory(rknn_tensor_mem& info) const;
+    void query_perf_detail(rknn_perf_detail& info);
+
+    std::mutex mutex_;  // protects everything below
+    std::shared_ptr<const Program> program_;
+    std::unique_ptr<Session> session_;  // null: RKNN_FLAG_COLLECT_MODEL_INFO_ONLY
+    uint32_t flags_ = 0;
+    Style style_ = Style::kUndecided;
+    std::vector<Port> inputs_;
+    std::vector<Port> outputs_;
+    std::vector<OutputBuffer> buffers_;
+    std::vector<bool> input_given_;
+    bool has_run_ = false;
+    bool shapes_chosen_ = false;
+    uint64_t frame_ = 0;
+    std::string perf_text_;
+    std::future<Status> pending_;
+    std::unique_ptr<CustomOps> custom_ops_;
+};
+
+}  // namespace rknpu::api

@@ -1,0 +1,222 @@
+// SPDX-License-Identifier: MIT
+// The interface that copies and converts: rknn_inputs_set, rknn_outputs_get.
+#include <algorithm>
+#include <cstring>
+
+#include "api/attr.hpp"
+#include "api/context.hpp"
+#include "core/log.hpp"
+
+namespace rknpu::api {
+namespace {
+
+/// What rknn_input.type may be for a model input of that type.
+bool convertible(DataType from, const GraphTensor& to) {
+    if (from == to.type)
+        return true;
+    switch (to.type) {
+        case DataType::kInt8:
+        case DataType::kUint8:
+            return from == DataType::kUint8 || from == DataType::kInt8 ||
+                   from == DataType::kFloat32 || from == DataType::kFloat16;
+        case DataType::kFloat16:
+        case DataType::kFloat32:
+        case DataType::kBfloat16:
+            return from == DataType::kUint8 || from == DataType::kFloat32 ||
+                   from == DataType::kFloat16 || from == DataType::kInt8;
+        default:
+            return false;
+    }
+}
+
+}  // namespace
+
+ChannelMap Context::map_of(size_t input) const {
+    const auto& graph = program_->graph;
+    const auto& tensor = tensor_of(inputs_[input]);
+    // Only images are normalised; other shapes come as the model wants them.
+    if (input >= graph.normalisation.size() || tensor.dims.size() != 4)
+        return {};
+    const auto& from = graph.normalisation[input];
+    ChannelMap map{from.mean, from.scale, from.order};
+    const auto channels = static_cast<size_t>(tensor.dims[1]);
+    map.mean.resize(std::min(map.mean.size(), channels));
+    map.scale.resize(std::min(map.scale.size(), channels));
+    map.order.resize(std::min(map.order.size(), channels));
+    const bool identity =
+        std::all_of(map.mean.begin(), map.mean.end(), [](float v) { return v == 0.0f; }) &&
+        std::all_of(map.scale.begin(), map.scale.end(), [](float v) { return v == 1.0f; });
+    bool in_order = true;
+    for (size_t i = 0; i < map.order.size(); ++i)
+        in_order = in_order && map.order[i] == i;
+    if (identity)
+        map.mean.clear(), map.scale.clear();
+    if (in_order)
+        map.order.clear();
+    for (float& scale : map.scale)
+        scale = scale == 0.0f ? 1.0f : scale;
+    return map;
+}
+
+Status Context::check_input(const rknn_input& input) const {
+    if (input.index >= inputs_.size())
+        return Status::failure(Error::kInvalidInput, "input index {}, the model has {} inputs",
+                               input.index, inputs_.size());
+    const auto& tensor = tensor_of(inputs_[input.index]);
+    if (input.buf == nullptr)
+        return Status::failure(Error::kInvalidInput, "input {} ('{}') has no buffer", input.index,
+                               tensor.name);
+    uint64_t needs = view_of(tensor).bytes();
+    if (input.pass_through == 0) {
+        const auto type = from_public(input.type);
+        if (!type || !convertible(*type, tensor))
+            return Status::failure(
+                Error::kInvalidInput,
+                "input {} ('{}') is given as {}, which cannot become the model's "
+                "{}",
+                input.index, tensor.name, get_type_string(input.type), to_string(tensor.type));
+        if (static_cast<uint32_t>(input.fmt) >= RKNN_TENSOR_FORMAT_MAX ||
+            (input.fmt == RKNN_TENSOR_NC1HWC2 && tensor.dims.size() == 4))
+            return Status::failure(Error::kInvalidInput,
+                                   "input {} ('{}') has the format {}; NHWC or NCHW is needed",
+                                   input.index, tensor.name, get_format_string(input.fmt));
+        needs = bytes_of(*type, tensor.elements());
+    }
+    if (input.size < needs)
+        return Status::failure(
+            Error::kInvalidInput,
+            "param input size({}) < model input size({}) of input {} ('{}'), type "
+            "{}",
+            input.size, needs, input.index, tensor.name,
+            input.pass_through != 0 ? "of the model" : get_type_string(input.type));
+    return {};
+}
+
+Status Context::take_input(const rknn_input& input) {
+    auto& port = inputs_[input.index];
+    const auto& tensor = tensor_of(port);
+    const std::span source(static_cast<const std::byte*>(input.buf), input.size);
+    const auto target = session_->bytes(port.tensor);
+    const auto native = view_of(tensor);
+    if (input.pass_through != 0) {
+        std::memcpy(target.data(), source.data(), native.bytes());
+    } else {
+        const auto type = *from_public(input.type);
+        const auto view = user_view(tensor, type, input.fmt);
+        // Codes of the model's own type are past normalisation.
+        const bool codes = type == tensor.type && tensor.type != DataType::kFloat32 &&
+                           tensor.type != DataType::kFloat16;
+        convert(*view, source, native, target, codes ? ChannelMap() : map_of(input.index));
+    }
+    session_->mark_input_changed(port.tensor);
+    input_given_[input.index] = true;
+    return {};
+}
+
+Status Context::set_inputs(std::span<const rknn_input> inputs) {
+    const std::lock_guard lock(mutex_);
+    if (auto status = choose(Style::kGeneral); !status.ok())
+        return status;
+    if (inputs.size() != inputs_.size())
+        return Status::failure(Error::kInvalidInput, "{} inputs are given, the model has {}",
+                               inputs.size(), inputs_.size());
+    for (const auto& input : inputs) {
+        if (auto status = check_input(input); !status.ok())
+            return status;
+    }
+    if (auto status = finish_pending(); !status.ok())
+        log(LogLevel::kError, "the run before failed: {}", status.text());
+    if (auto status = session_->bind_rest(); !status.ok())
+        return status;
+    for (const auto& input : inputs) {
+        if (auto status = take_input(input); !status.ok())
+            return status;
+    }
+    return {};
+}
+
+ElementView Context::output_view(const GraphTensor& tensor, bool want_float) const {
+    return *user_view(tensor, want_float ? DataType::kFloat32 : tensor.type, RKNN_TENSOR_NCHW);
+}
+
+Status Context::check_output(const rknn_output& output) const {
+    if (output.index >= outputs_.size())
+        return Status::failure(Error::kInvalidOutput, "output index {}, the model has {} outputs",
+                               output.index, outputs_.size());
+    if (output.is_prealloc == 0)
+        return {};
+    const auto& tensor = tensor_of(outputs_[output.index]);
+    const uint64_t needs = output_view(tensor, output.want_float != 0).bytes();
+    if (output.buf == nullptr || output.size < needs)
+        return Status::failure(
+            Error::kInvalidOutput, "output {} ('{}'): the buffer has {} bytes, {} are needed",
+            output.index, tensor.name, output.buf == nullptr ? 0 : output.size, needs);
+    return {};
+}
+
+/// A buffer that the caller gives back with rknn_outputs_release(); returned ones are used again.
+std::byte* Context::lend(size_t bytes) {
+    for (auto& buffer : buffers_) {
+        if (!buffer.lent && buffer.bytes.size() == bytes) {
+            buffer.lent = true;
+            return buffer.bytes.data();
+        }
+    }
+    auto& buffer = buffers_.emplace_back();
+    buffer.bytes.resize(bytes);
+    buffer.lent = true;
+    return buffer.bytes.data();
+}
+
+Status Context::give_output(rknn_output& output) {
+    const auto& port = outputs_[output.index];
+    const auto& tensor = tensor_of(port);
+    const auto view = output_view(tensor, output.want_float != 0);
+    if (output.is_prealloc == 0)
+        output.buf = lend(view.bytes());
+    output.size = static_cast<uint32_t>(view.bytes());
+    convert(view_of(tensor), session_->bytes(port.tensor), view,
+            std::span(static_cast<std::byte*>(output.buf), view.bytes()), {});
+    return {};
+}
+
+Status Context::get_outputs(std::span<rknn_output> outputs, uint64_t* frame) {
+    const std::lock_guard lock(mutex_);
+    if (auto status = choose(Style::kGeneral); !status.ok())
+        return status;
+    if (auto status = finish_pending(); !status.ok())
+        return status;
+    if (!has_run_)
+        return Status{Error::kInvalidOutput, "there are no outputs before rknn_run"};
+    if (outputs.size() > outputs_.size())
+        return Status::failure(Error::kInvalidOutput, "{} outputs are wanted, the model has {}",
+                               outputs.size(), outputs_.size());
+    for (const auto& output : outputs) {
+        if (auto status = check_output(output); !status.ok())
+            return status;
+    }
+    for (auto& output : outputs) {
+        if (auto status = give_output(output); !status.ok())
+            return status;
+    }
+    if (frame != nullptr)
+        *frame = frame_;
+    return {};
+}
+
+Status Context::release_outputs(std::span<rknn_output> outputs) {
+    const std::lock_guard lock(mutex_);
+    for (auto& output : outputs) {
+        if (output.is_prealloc != 0)
+            continue;
+        for (auto& buffer : buffers_) {
+            if (buffer.lent && buffer.bytes.data() == output.buf) {
+                buffer.lent = false;
+                output.buf = nullptr;
+            }
+        }
+    }
+    return {};
+}
+
+}  // namespace rknpu::api

@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: MIT
+// The interface without copies: rknn_set_io_mem, and the conversions it still may need.
+#include "api/attr.hpp"
+#include "api/context.hpp"
+#include "core/log.hpp"
+
+namespace rknpu::api {
+namespace {
+
+bool is_native(const GraphTensor& tensor, const ElementView& view) {
+    const auto native = view_of(tensor);
+    return view.type == native.type && view.layout == native.layout;
+}
+
+}  // namespace
+
+Context::Port* Context::find_port(const rknn_tensor_attr& attr, bool& is_input) {
+    const std::string_view name(attr.name, strnlen(attr.name, sizeof(attr.name)));
+    for (auto* ports : {&inputs_, &outputs_}) {
+        is_input = ports == &inputs_;
+        if (attr.index < ports->size() && tensor_of((*ports)[attr.index]).name == name)
+            return &(*ports)[attr.index];
+    }
+    return nullptr;
+}
+
+Status Context::bind_converted(Port& port, std::shared_ptr<Memory> memory, const ElementView& view,
+                               bool normalise) {
+    const auto& tensor = tensor_of(port);
+    const auto bytes = memory->bytes();
+    if (bytes.size() < view.bytes())
+        return Status::failure(Error::kInvalidArgument,
+                               "the memory for '{}' has {} bytes, {} are needed", tensor.name,
+                               bytes.size(), view.bytes());
+    port.direct.reset();
+    port.converted = Converted{std::move(memory), view, normalise};
+    // The NPU works on a buffer of the context.
+    MemoryRequest request;
+    request.size = tensor.size;
+    auto own = device()->allocate(request);
+    if (!own.ok())
+        return own.status();
+    return session_->bind(port.tensor, {std::move(own).value(), 0});
+}
+
+Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
+                           const rknn_tensor_attr& attr) {
+    const auto& tensor = tensor_of(port);
+    const auto type = from_public(attr.type);
+    if (!type || attr.fmt >= RKNN_TENSOR_FORMAT_MAX)
+        return Status::failure(Error::kInvalidArgument, "'{}' has the type {} and format {}",
+                               tensor.name, static_cast<int>(attr.type),
+                               static_cast<int>(attr.fmt));
+    const auto native = view_of(tensor);
+    const auto view = user_view(tensor, *type, attr.fmt);
+    // Packed images with longer rows are native only if the caller keeps to the row pitch.
+    const bool packed = native.layout.order == Order::kNhwc && attr.fmt == RKNN_TENSOR_NHWC &&
+                        *type == tensor.type && memory->shown.size >= native.bytes();
+    if (attr.pass_through != 0 || packed || (view && is_native(tensor, *view))) {
+        if (memory->shown.size < native.bytes())
+            return Status::failure(Error::kInvalidArgument,
+                                   "the memory for input '{}' has {} bytes, {} are needed",
+                                   tensor.name, memory->shown.size, native.bytes());
+        const Location place{memory->memory, memory->offset};
+        if (auto status = session_->bind(port.tensor, place); !status.ok())
+            return status;
+        port.converted.reset();
+        port.direct = std::move(memory);
+        return {};
+    }
+    if (!view)
+        return Status::failure(Error::kInvalidArgument,
+                               "input '{}' cannot be given as {} {}; its native form is {} {}",
+                               tensor.name, get_type_string(attr.type), get_format_string(attr.fmt),
+                               to_string(tensor.type), to_string(tensor.order));
+    return bind_converted(port, std::move(memory), *view,
+                          *type != tensor.type || tensor.type == DataType::kFloat16 ||
+                              tensor.type == DataType::kFloat32);
+}
+
+Status Context::bind_output(Port& port, std::shared_ptr<Memory> memory,
+                            const rknn_tensor_attr& attr) {
+    const auto& tensor = tensor_of(port);
+    const auto type = from_public(attr.type);
+    const bool known = type && (*type == DataType::kFloat32 || *type == tensor.type);
+    const auto view = known ? user_view(tensor, *type, attr.fmt) : std::nullopt;
+    if (!view)
+        return Status::failure(
+            Error::kInvalidArgument,
+            "output '{}' cannot be written as {} {}; float32 or {} in NCHW, NHWC "
+            "or the native format can",
+            tensor.name, get_type_string(attr.type), get_format_string(attr.fmt),
+            to_string(tensor.type));
+    // The hardware may write more channels than the tensor has.
+    const bool direct =
+        is_native(tensor, *view) && memory->shown.size >= Session::bytes_to_bind(tensor);
+    if (!direct)
+        return bind_converted(port, std::move(memory), *view, false);
+    const Location place{memory->memory, memory->offset};
+    if (auto status = session_->bind(port.tensor, place); !status.ok())
+        return status;
+    port.converted.reset();
+    port.direct = std::move(memory);
+    return {};
+}
+
+Status Context::set_io_memory(const rknn_tensor_mem* pointer, const rknn_tensor_attr* attr) {
+    const std::lock_guard lock(mutex_);
+    auto memory = find_memory(pointer);
+    if (!memory.ok())
+        return memory.status();
+    if (attr == nullptr)
+        return Status{Error::kInvalidArgument, "attr is NULL"};
+    if (auto status = choose(Style::kZeroCopy); !status.ok())
+        return status;
+    if (auto status = finish_pending(); !status.ok())
+        log(LogLevel::kError, "the run before failed: {}", status.text());
+    bool is_input = false;
+    Port* port = find_port(*attr, is_input);
+    if (port == nullptr)
+        return Status::failure(Error::kInvalidArgument,
+                               "the model has no input or output {} called '{}'", attr->index,
+                               std::string_view(attr->name, strnlen(attr->name, 256)));
+    return is_input ? bind_input(*port, std::move(memory).value(), *attr)
+                    : bind_output(*port, std::move(memory).value(), *attr);
+}
+
+void Context::convert_bound_inputs() {
+    for (size_t i = 0; i < inputs_.size(); ++i) {
+        const auto& port = inputs_[i];
+        if (!port.converted)
+            continue;
+        const auto& from = *port.converted;
+        convert(from.view, from.memory->bytes(), view_of(tensor_of(port)),
+                session_->bytes(port.tensor), from.normalise ? map_of(i) : ChannelMap());
+        session_->mark_input_changed(port.tensor);
+    }
+}
+
+void Context::convert_bound_outputs() {
+    for (const auto& port : outputs_) {
+        if (!port.converted)
+            continue;
+        convert(view_of(tensor_of(port)), session_->bytes(port.tensor), port.converted->view,
+                port.converted->memory->bytes(), {});
+    }
+}
+
+Status Context::set_input_shapes(std::span<const rknn_tensor_attr> shapes) {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr)
+        return choose(style_);
+    if (shapes.size() != inputs_.size())
+        return Status::failure(Error::kInvalidArgument,
+                               "{} shapes are given, the model has {} inputs", shapes.size(),
+                               inputs_.size());
+    // A model with one shape: only that one is accepted.
+    for (size_t i = 0; i < shapes.size(); ++i) {
+        rknn_tensor_attr own;
+        fill_attr(tensor_of(inputs_[i]), static_cast<uint32_t>(i), TensorView::kModelInput, own);
+        const auto& given = shapes[i];
+        const bool same =
+            given.n_dims == own.n_dims && std::equal(own.dims, own.dims + own.n_dims, given.dims);
+        if (!same || given.fmt != own.fmt)
+            return Status::failure(
+                Error::kFail,
+                "input {} ('{}') has the fixed shape [{}] in {}; the given shape "
+                "is not one of the model's",
+                i, own.name, fmt::join(own.dims, own.dims + own.n_dims, ","),
+                get_format_string(own.fmt));
+    }
+    shapes_chosen_ = true;
+    return {};
+}
+
+}  // namespace rknpu::api

@@ -1,0 +1,259 @@
+// SPDX-License-Identifier: MIT
+#include "api/custom_ops.hpp"
+
+#include <dlfcn.h>
+
+#include <cstring>
+#include <map>
+#include <vector>
+
+#include "api/attr.hpp"
+#include "core/log.hpp"
+#include "cpu/convert.hpp"
+
+namespace rknpu::api {
+namespace {
+
+DataType type_for_callback(DataType type) {
+    switch (type) {
+        case DataType::kInt64:
+        case DataType::kInt32:
+        case DataType::kBool:
+            return type;
+        default:
+            return DataType::kFloat32;
+    }
+}
+
+cpu::DType cpu_type(DataType type) {
+    switch (type) {
+        case DataType::kInt64:
+            return cpu::DType::kI64;
+        case DataType::kInt32:
+            return cpu::DType::kI32;
+        case DataType::kBool:
+            return cpu::DType::kBool;
+        default:
+            return cpu::DType::kF32;
+    }
+}
+
+/// What the callbacks of one node see.
+struct NodeState {
+    const GraphNode* node = nullptr;
+    rknn_custom_op_context context{};
+    std::vector<std::vector<std::byte>> storage;
+    std::vector<rknn_custom_op_tensor> inputs;
+    std::vector<rknn_custom_op_tensor> outputs;
+    std::map<std::string, std::vector<std::byte>> attribute_data;
+    bool started = false;
+};
+
+rknn_custom_op_tensor make_tensor(const GraphTensor& tensor, uint32_t index, NodeState& state) {
+    rknn_custom_op_tensor out{};
+    fill_attr(tensor, index, TensorView::kModelOutput, out.attr);
+    const DataType type = type_for_callback(tensor.type);
+    out.attr.type = to_public(type);
+    out.attr.size = static_cast<uint32_t>(bytes_of(type, out.attr.n_elems));
+    out.attr.size_with_stride = out.attr.size;
+    auto& bytes = state.storage.emplace_back(std::max<size_t>(out.attr.size, 1));
+    out.mem.virt_addr = bytes.data();
+    out.mem.fd = -1;
+    out.mem.size = out.attr.size;
+    out.mem.flags = RKNN_TENSOR_MEMORY_FLAGS_ALLOC_INSIDE;
+    return out;
+}
+
+bool is_operand(const GraphTensor& tensor) {
+    return tensor.place != Place::kNowhere && !tensor.name.ends_with("_exSecondary");
+}
+
+cpu::MutTensorView callback_view(const rknn_custom_op_tensor& tensor, const cpu::TensorInfo& like) {
+    cpu::MutTensorView view;
+    view.dtype = cpu_type(*from_public(tensor.attr.type));
+    view.dims = like.dims;
+    view.data = {static_cast<std::byte*>(tensor.mem.virt_addr) + tensor.mem.offset,
+                 tensor.attr.size};
+    return view;
+}
+
+class Kernel final : public CpuKernel {
+ public:
+    explicit Kernel(const rknn_custom_op& op) : op_(op) {}
+
+    ~Kernel() override {
+        for (auto& [index, state] : states_) {
+            if (state->started && op_.destroy != nullptr)
+                op_.destroy(&state->context);
+        }
+    }
+
+    /// Returns what init said about the node.
+    int start(const JobGraph& graph, uint32_t index) {
+        auto state = std::make_unique<NodeState>();
+        state->node = &graph.nodes[index];
+        state->context.target = op_.target;
+        state->context.internal_ctx =
+            static_cast<rknn_custom_op_interal_context>(reinterpret_cast<uintptr_t>(state.get()));
+        for (const bool input : {true, false}) {
+            const auto& list = input ? state->node->inputs : state->node->outputs;
+            auto& to = input ? state->inputs : state->outputs;
+            for (const int32_t tensor : list) {
+                const auto& info = graph.tensors[static_cast<size_t>(tensor)];
+                if (is_operand(info))
+                    to.push_back(make_tensor(info, static_cast<uint32_t>(to.size()), *state));
+            }
+        }
+        int result = 0;
+        if (op_.init != nullptr)
+            result = op_.init(&state->context, state->inputs.data(), count(state->inputs),
+                              state->outputs.data(), count(state->outputs));
+        state->started = result == 0;
+        states_.emplace(index, std::move(state));
+        return result;
+    }
+
+    Status run(uint32_t node, std::span<const cpu::TensorView> inputs,
+               std::span<const cpu::MutTensorView> outputs) override {
+        auto& state = *states_.at(node);
+        if (inputs.size() != state.inputs.size() || outputs.size() != state.outputs.size())
+            return Status{Error::kFail, "operands of the custom operator changed"};
+        for (size_t i = 0; i < inputs.size(); ++i) {
+            const auto view = callback_view(state.inputs[i], inputs[i]);
+            if (const auto done = cpu::convert(inputs[i], view); !done.ok())
+                return {Error::kFail, done.text()};
+        }
+        if (auto status = call("prepare", op_.prepare, state); !status.ok())
+            return status;
+        if (auto status = call("compute", op_.compute, state); !status.ok())
+            return status;
+        for (size_t i = 0; i < outputs.size(); ++i) {
+            const auto view = callback_view(state.outputs[i], outputs[i]);
+            cpu::TensorView from;
+            static_cast<cpu::TensorInfo&>(from) = view;
+            from.data = view.data;
+            if (const auto done = cpu::convert(from, outputs[i]); !done.ok())
+                return {Error::kFail, done.text()};
+        }
+        return {};
+    }
+
+ private:
+    using Callback = int (*)(rknn_custom_op_context*, rknn_custom_op_tensor*, uint32_t,
+                             rknn_custom_op_tensor*, uint32_t);
+
+    static uint32_t count(const std::vector<rknn_custom_op_tensor>& list) {
+        return static_cast<uint32_t>(list.size());
+    }
+
+    Status call(std::string_view what, Callback callback, NodeState& state) {
+        if (callback == nullptr)
+            return {};
+        const int result = callback(&state.context, state.inputs.data(), count(state.inputs),
+                                    state.outputs.data(), count(state.outputs));
+        if (result < 0)
+            return Status::failure(Error::kFail, "{} of the custom operator '{}' returned {}", what,
+                                   op_.op_type, result);
+        return {};
+    }
+
+    rknn_custom_op op_;
+    std::map<uint32_t, std::unique_ptr<NodeState>> states_;
+};
+
+Status check_op(const rknn_custom_op& op, const std::set<std::string>& known) {
+    const std::string type(op.op_type, strnlen(op.op_type, sizeof(op.op_type)));
+    if (type.empty() || type.size() == sizeof(op.op_type))
+        return Status{Error::kInvalidArgument, "a custom operator has no type name"};
+    if (op.target == RKNN_TARGET_TYPE_GPU) {
+        void* library = dlopen("libOpenCL.so", RTLD_LAZY | RTLD_LOCAL);
+        if (library == nullptr)
+            return Status::failure(Error::kFail,
+                                   "custom operator '{}' wants the GPU, but there is no OpenCL "
+                                   "library (libOpenCL.so)",
+                                   type);
+        dlclose(library);
+        return Status::failure(Error::kFail,
+                               "custom operator '{}' wants the GPU: only CPU operators run in this "
+                               "build",
+                               type);
+    }
+    if (op.target != RKNN_TARGET_TYPE_CPU)
+        return Status::failure(Error::kInvalidArgument, "custom operator '{}' has the target {}",
+                               type, static_cast<int>(op.target));
+    if (op.compute == nullptr)
+        return Status::failure(Error::kInvalidArgument,
+                               "custom operator '{}' has no compute function", type);
+    if (known.contains(type))
+        return Status::failure(Error::kInvalidArgument,
+                               "custom operator '{}' is registered already", type);
+    return {};
+}
+
+}  // namespace
+
+Status CustomOps::add(std::span<const rknn_custom_op> ops) {
+    auto types = types_;
+    std::vector<std::pair<std::string, std::shared_ptr<Kernel>>> kernels;
+    for (const auto& op : ops) {
+        if (auto status = check_op(op, types); !status.ok())
+            return status;
+        const std::string type = op.op_type;
+        types.insert(type);
+        const auto nodes = steps_.nodes_of(type);
+        if (nodes.empty())
+            log(LogLevel::kWarning, "the model has no CPU node of type '{}'", type);
+        auto kernel = std::make_shared<Kernel>(op);
+        bool use = true;
+        for (const uint32_t node : nodes) {
+            const int result = kernel->start(graph_, node);
+            const bool built_in = cpu::find(type) != nullptr;
+            if (result == RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE && built_in)
+                use = false;
+            else if (result != 0)
+                return Status::failure(
+                    Error::kFail, "init of the custom operator '{}' returned {}{}", type, result,
+                    result == RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE ? ", but there is no built-in one"
+                                                                  : "");
+        }
+        if (use)
+            kernels.emplace_back(type, std::move(kernel));
+    }
+    for (auto& [type, kernel] : kernels)
+        steps_.replace(type, std::move(kernel));
+    types_ = std::move(types);
+    return {};
+}
+
+void get_custom_attribute(const rknn_custom_op_context* context, const char* name,
+                          rknn_custom_op_attr* attr) {
+    if (attr == nullptr)
+        return;
+    *attr = {};
+    if (context == nullptr || name == nullptr || context->internal_ctx == 0)
+        return;
+    copy_text(name, attr->name, sizeof(attr->name));
+    auto* state = reinterpret_cast<NodeState*>(static_cast<uintptr_t>(context->internal_ctx));
+    auto& data = state->attribute_data[name];
+    const auto give = [&](const void* start, size_t count, size_t width, rknn_tensor_type type) {
+        data.assign(static_cast<const std::byte*>(start),
+                    static_cast<const std::byte*>(start) + count * width);
+        attr->dtype = type;
+        attr->n_elems = static_cast<uint32_t>(count);
+        attr->data = data.data();
+    };
+    const std::string_view wanted = name;
+    if (wanted == "name")
+        return give(state->node->name.data(), state->node->name.size(), 1, RKNN_TENSOR_UINT8);
+    const auto found = state->node->attributes.find(wanted);
+    if (found == state->node->attributes.end())
+        return;
+    if (const auto* integers = std::get_if<std::vector<int64_t>>(&found->second))
+        return give(integers->data(), integers->size(), sizeof(int64_t), RKNN_TENSOR_INT64);
+    if (const auto* reals = std::get_if<std::vector<float>>(&found->second))
+        return give(reals->data(), reals->size(), sizeof(float), RKNN_TENSOR_FLOAT32);
+    const auto& text = std::get<std::string>(found->second);
+    give(text.data(), text.size(), 1, RKNN_TENSOR_UINT8);
+}
+
+}  // namespace rknpu::api

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <rknn_custom_op.h>
+
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+
+#include "core/status.hpp"
+#include "runtime/cpu_step.hpp"
+
+namespace rknpu::api {
+
+/// Operators the caller has registered on a context.
+class CustomOps {
+ public:
+    CustomOps(const JobGraph& graph, CpuSteps& steps) : graph_(graph), steps_(steps) {}
+
+    /// Calls each operator's init for the nodes of its type. All or none: after an error the
+    /// context computes as before.
+    Status add(std::span<const rknn_custom_op> ops);
+
+ private:
+    const JobGraph& graph_;
+    CpuSteps& steps_;
+    std::set<std::string> types_;
+};
+
+/// Attribute `name` of the node a callback is called for; n_elems 0 if there is none.
+void get_custom_attribute(const rknn_custom_op_context* context, const char* name,
+                          rknn_custom_op_attr* attr);
+
+}  // namespace rknpu::api

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: MIT
+#pragma once
+
+#include <rknn_api.h>
+
+#include <memory>
+
+#include "core/status.hpp"
+#include "device/device.hpp"
+
+namespace rknpu::api {
+
+/// A memory object of the C interface with what stands behind it.
+struct Memory {
+    rknn_tensor_mem shown{};  ///< the caller holds a pointer to this
+    std::shared_ptr<DeviceMemory> memory;
+    std::shared_ptr<Device> device;
+    uint64_t offset = 0;  ///< of the object in `memory`
+
+    /// The object's bytes as the CPU sees them.
+    std::span<std::byte> bytes() const;
+};
+
+/// Each returns the pointer for the caller; it is valid until destroy_memory().
+Result<rknn_tensor_mem*> create_memory(std::shared_ptr<Device> device, uint64_t size,
+                                       uint64_t flags);
+Result<rknn_tensor_mem*> wrap_fd(std::shared_ptr<Device> device, int32_t fd, void* virt,
+                                 uint32_t size, int32_t offset);
+Result<rknn_tensor_mem*> wrap_phys(std::shared_ptr<Device> device, uint64_t phys, void* virt,
+                                   uint32_t size);
+
+/// The object behind a pointer. Errors: kInvalidArgument for NULL and for pointers that are none of
+/// ours or were destroyed.
+Result<std::shared_ptr<Memory>> find_memory(const rknn_tensor_mem* pointer);
+
+Status destroy_memory(rknn_tensor_mem* pointer);
+
+Status sync_memory(const rknn_tensor_mem* pointer, rknn_mem_sync_mode mode);
+
+/// Number of live memory objects of the process.
+size_t live_memories();
+
+}  // namespace rknpu::api

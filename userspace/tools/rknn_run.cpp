@@ -1,0 +1,283 @@
+// SPDX-License-Identifier: MIT
+// rknn-run: run a model on pictures, arrays or raw bytes and show what it says.
+#include <fmt/format.h>
+#include <rknn_api.h>
+
+#include <CLI/CLI.hpp>
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <cstdio>
+#include <filesystem>
+#include <fstream>
+#include <numeric>
+
+#include "input.hpp"
+#include "model.hpp"
+#include "npy.hpp"
+
+namespace {
+
+using namespace rknpu::tools;  // NOLINT: a program of its own
+
+constexpr int kFailed = 1, kUsage = 2;
+/// Outputs with more elements than this are summed up unless --top asks for more.
+constexpr uint32_t kListLimit = 20000;
+
+struct Options {
+    std::string model;
+    std::vector<std::string> inputs;
+    std::string device;
+    std::string raw_dir;
+    std::string npy_dir;
+    std::string labels;
+    int top = 0;
+    double loop = 0;
+    uint32_t core_mask = 0;
+    bool sram = false;
+    bool perf = false;
+    bool quiet = false;
+};
+
+int parse(int argc, char** argv, Options& options) {
+    CLI::App app{"Run a .rknn model."};
+    app.add_option("MODEL", options.model, "model file")->required();
+    app.add_option("INPUT", options.inputs,
+                   "PNG, JPEG, BMP, PGM or PPM picture, .npy array or raw bytes; for a model with "
+                   "several inputs one after the other, in their order")
+        ->required();
+    app.add_option("--device", options.device, "drm (/dev/dri) or sim (NPU model in the process)")
+        ->check(CLI::IsMember({"drm", "sim"}));
+    app.add_option("--top", options.top, "show the N largest values of the first output");
+    app.add_option("--labels", options.labels, "text file with one class name per line");
+    app.add_option("--raw", options.raw_dir, "write outputs to DIR in the model's own type");
+    app.add_option("--npy", options.npy_dir, "write outputs to DIR as float32 .npy files");
+    app.add_option("--loop", options.loop, "repeat the inference for SECONDS");
+    app.add_option("--cores,--core-mask", options.core_mask,
+                   "cores: 0 any, 1, 2, 4 one of them, 3 two, 7 three, 65535 all");
+    app.add_flag("--sram", options.sram, "internal tensors in on-chip memory where it is free");
+    app.add_flag("--perf", options.perf, "show the time of each layer");
+    app.add_flag("-q,--quiet", options.quiet, "results only, no notes");
+    try {
+        app.parse(argc, argv);
+    } catch (const CLI::ParseError& error) {
+        return app.exit(error) == 0 ? -1 : kUsage;
+    }
+    return 0;
+}
+
+std::vector<std::string> read_labels(const std::string& path) {
+    std::vector<std::string> out;
+    std::ifstream file(path);
+    for (std::string line; std::getline(file, line);)
+        out.push_back(line);
+    return out;
+}
+
+class Runner {
+ public:
+    Runner(const Options& options, Model& model)
+        : options_(options), model_(model), labels_(read_labels(options.labels)) {}
+
+    /// One inference on inputs [first, first + inputs of the model). False on failure.
+    bool run(size_t first) {
+        if (!set_inputs(first) || !repeat() || !fetch())
+            return false;
+        show(options_.inputs[first]);
+        save(first);
+        return true;
+    }
+
+ private:
+    bool set_inputs(size_t first) {
+        const auto& attrs = model_.inputs();
+        data_.clear();
+        std::vector<rknn_input> inputs(attrs.size());
+        for (size_t i = 0; i < attrs.size(); ++i) {
+            const auto& path = options_.inputs[first + i];
+            std::string error;
+            auto data = load_input(path, attrs[i], error);
+            if (!data) {
+                fmt::print(stderr, "{}\n", error);
+                return false;
+            }
+            if (!data->note.empty() && !options_.quiet)
+                fmt::print(stderr, "{}: {}\n", path, data->note);
+            data_.push_back(std::move(*data));
+            inputs[i] = {static_cast<uint32_t>(i),
+                         data_[i].bytes.data(),
+                         static_cast<uint32_t>(data_[i].bytes.size()),
+                         0,
+                         data_[i].type,
+                         data_[i].fmt};
+        }
+        return rknn_inputs_set(model_.context(), static_cast<uint32_t>(inputs.size()),
+                               inputs.data()) == RKNN_SUCC;
+    }
+
+    bool repeat() {
+        const auto start = std::chrono::steady_clock::now();
+        size_t runs = 0;
+        double seconds = 0;
+        do {
+            if (rknn_run(model_.context(), nullptr) != RKNN_SUCC)
+                return false;
+            ++runs;
+            seconds =
+                std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+        } while (seconds < options_.loop);
+        if (options_.loop > 0 && !options_.quiet)
+            fmt::print(stderr, "{} inferences in {:.2f} s, {:.2f} ms each\n", runs, seconds,
+                       1000 * seconds / static_cast<double>(runs));
+        return true;
+    }
+
+    bool fetch() {
+        std::vector<rknn_output> outputs(model_.outputs().size());
+        for (uint32_t i = 0; i < outputs.size(); ++i) {
+            outputs[i] = {};
+            outputs[i].index = i;
+            outputs[i].want_float = 1;
+        }
+        const auto count = static_cast<uint32_t>(outputs.size());
+        if (rknn_outputs_get(model_.context(), count, outputs.data(), nullptr) != RKNN_SUCC)
+            return false;
+        results_.clear();
+        for (const auto& output : outputs) {
+            const auto* start = static_cast<const float*>(output.buf);
+            results_.emplace_back(start, start + output.size / sizeof(float));
+        }
+        return rknn_outputs_release(model_.context(), count, outputs.data()) == RKNN_SUCC;
+    }
+
+    void show(const std::string& path) const {
+        for (size_t i = 0; i < results_.size(); ++i) {
+            const auto& attr = model_.outputs()[i];
+            const bool map = attr.n_dims == 4 && attr.dims[2] * attr.dims[3] > 1;
+            const bool list = options_.top > 0 ? i == 0 : !map && results_[i].size() <= kListLimit;
+            if (list)
+                show_top(path, i);
+            else
+                show_summary(path, i);
+        }
+        if (options_.perf)
+            show_layers();
+    }
+
+    void show_top(const std::string& path, size_t output) const {
+        const auto& values = results_[output];
+        const size_t wanted = options_.top > 0 ? static_cast<size_t>(options_.top) : 5;
+        const size_t count = std::min(wanted, values.size());
+        std::vector<uint32_t> order(values.size());
+        std::iota(order.begin(), order.end(), 0);
+        std::partial_sort(order.begin(), order.begin() + static_cast<ptrdiff_t>(count), order.end(),
+                          [&](uint32_t a, uint32_t b) {
+                              return values[a] != values[b] ? values[a] > values[b] : a < b;
+                          });
+        std::string line;
+        for (size_t i = 0; i < count; ++i) {
+            line += fmt::format("{}{} {:g}", i == 0 ? "" : ", ", order[i], values[order[i]]);
+            if (order[i] < labels_.size())
+                line += fmt::format(" ({})", labels_[order[i]]);
+        }
+        fmt::print("{}: {}\n", path, line);
+    }
+
+    void show_summary(const std::string& path, size_t output) const {
+        const auto& values = results_[output];
+        const auto& attr = model_.outputs()[output];
+        const auto [low, high] = std::minmax_element(values.begin(), values.end());
+        const double sum = std::accumulate(values.begin(), values.end(), 0.0);
+        fmt::print("{}: output {} '{}' {}: min {:g}, max {:g}, mean {:g}\n", path, output,
+                   attr.name, shape_text(attr), values.empty() ? 0 : *low,
+                   values.empty() ? 0 : *high,
+                   values.empty() ? 0 : sum / static_cast<double>(values.size()));
+    }
+
+    void show_layers() const {
+        rknn_perf_detail detail{};
+        if (rknn_query(model_.context(), RKNN_QUERY_PERF_DETAIL, &detail, sizeof(detail)) ==
+            RKNN_SUCC)
+            fmt::print("{}", detail.perf_data);
+    }
+
+    void save(size_t first) {
+        const auto stem = std::filesystem::path(options_.inputs[first]).stem().string();
+        for (uint32_t i = 0; i < results_.size(); ++i) {
+            const auto name = fmt::format("{}_{}", stem, i);
+            const auto& attr = model_.outputs()[i];
+            if (!options_.npy_dir.empty())
+                written(options_.npy_dir, name + ".npy", [&](const std::string& path) {
+                    return write_npy(path, "<f4", {attr.dims, attr.n_dims},
+                                     std::as_bytes(std::span(results_[i])));
+                });
+            if (!options_.raw_dir.empty())
+                written(options_.raw_dir, name + ".bin",
+                        [&](const std::string& path) { return save_raw(path, i); });
+        }
+    }
+
+    bool save_raw(const std::string& path, uint32_t index) const {
+        rknn_output output{};
+        output.index = index;
+        if (rknn_outputs_get(model_.context(), 1, &output, nullptr) != RKNN_SUCC)
+            return false;
+        const bool good =
+            write_bytes(path, {static_cast<const std::byte*>(output.buf), output.size});
+        rknn_outputs_release(model_.context(), 1, &output);
+        return good;
+    }
+
+    template <typename Write>
+    void written(const std::string& dir, const std::string& name, Write&& write) {
+        std::error_code error;
+        std::filesystem::create_directories(dir, error);
+        const auto path = (std::filesystem::path(dir) / name).string();
+        if (!write(path)) {
+            fmt::print(stderr, "{}: cannot be written\n", path);
+            failed_ = true;
+        }
+    }
+
+ public:
+    bool failed() const { return failed_; }
+
+ private:
+    const Options& options_;
+    Model& model_;
+    std::vector<std::string> labels_;
+    std::vector<InputData> data_;
+    std::vector<std::vector<float>> results_;
+    bool failed_ = false;
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    if (const int code = parse(argc, argv, options); code != 0)
+        return code < 0 ? 0 : code;
+    choose_device(options.device);
+    uint32_t flags = options.sram ? RKNN_FLAG_ENABLE_SRAM : 0;
+    flags |= options.perf ? RKNN_FLAG_COLLECT_PERF_MASK : 0;
+    auto model = Model::open(options.model, flags);
+    if (!model)
+        return kFailed;
+    const size_t per_run = model->inputs().size();
+    if (options.inputs.size() % per_run != 0) {
+        fmt::print(stderr, "the model has {} inputs, {} files are given\n", per_run,
+                   options.inputs.size());
+        return kUsage;
+    }
+    if (options.core_mask != 0 &&
+        rknn_set_core_mask(model->context(), static_cast<rknn_core_mask>(options.core_mask)) !=
+            RKNN_SUCC)
+        return kFailed;
+    Runner runner(options, *model);
+    for (size_t first = 0; first < options.inputs.size(); first += per_run) {
+        if (!runner.run(first))
+            return kFailed;
+    }
+    std::fflush(stdout);
+    return runner.failed() ? kFailed : 0;
+}
