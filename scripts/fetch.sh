@@ -3,7 +3,7 @@
 # Fetch what the emulated board needs into the cache folder and unpack it there.
 #
 #   fetch.sh ITEM...      ITEM: qemu busybox kernel-6.1 kernel-6.12 kernel-7.3 kernel-5.10
-#                               sysroot-arm64 sysroot-armhf checkpatch
+#                               sysroot-arm64 sysroot-armhf checkpatch trixie
 #   fetch.sh --path ITEM  print the folder of an item that was fetched before
 #
 # Versions are whatever the mirror's (signed) indices say today. An item is fetched again only when
@@ -145,6 +145,26 @@ recipe_sysroot() {
     rm -rf "$tree/debs" "$tree/usr/share/doc"
 }
 
+# recipe_trixie TREE: the compiler and the small programs that building a module for kernel 7.3 takes.
+# That kernel needs gcc 14 and its kbuild programs need Debian 13's C library: build-module.sh
+# changes its root to this tree.
+recipe_trixie() {
+    local tree=$1 dir
+    private_apt trixie "$(dpkg --print-architecture)" trixie ||
+        die "no mirror of this machine's apt carries trixie" "set RKNPU_MIRROR to one that does"
+    rm -f "$RKNPU_CACHE"/apt/trixie/cache/archives/*.deb
+    step "fetching Debian 13's cross compiler" apt-get -y --download-only install base-files dash bash \
+        coreutils make gcc-14-aarch64-linux-gnu binutils-aarch64-linux-gnu sed grep gawk findutils \
+        diffutils perl-base
+    mkdir -p "$tree"/usr/{bin,sbin,lib,lib64}
+    for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$tree/$dir"; done
+    step "unpacking it" unpack_debs "$RKNPU_CACHE/apt/trixie/cache/archives" "$tree"
+    rm -rf "$RKNPU_CACHE"/apt/trixie/cache/archives/*.deb "$tree/usr/share/doc" "$tree/usr/share/locale"
+    ln -sf aarch64-linux-gnu-gcc-14 "$tree/usr/bin/aarch64-linux-gnu-gcc"
+    ln -sf gawk "$tree/usr/bin/awk"
+    mkdir -p "$tree/kernel" "$tree/build" "$tree/source" "$tree/tmp" "$tree/dev"
+}
+
 # recipe_checkpatch TREE: no small package carries it, so it is cut out of the kernel's source.
 recipe_checkpatch() {
     local tree=$1 package
@@ -171,6 +191,7 @@ fetch_item() { # fetch_item ITEM
     case $item in
     qemu) recipe=(recipe_qemu) ;;
     busybox) recipe=(recipe_busybox) ;;
+    trixie) recipe=(recipe_trixie) ;;
     checkpatch) recipe=(recipe_checkpatch) parts=(take_checkpatch) ;;
     kernel-*)
         recipe=(recipe_kernel "${item#kernel-}")
