@@ -127,6 +127,8 @@ void Lowering::add_map(uint32_t index, TensorKind kind) {
     const bool image = map.image_channels != 0;
     map.row_pitch = info.width;
     map.plane_pitch = image ? info.width * info.height : surface_pitch(info.width, info.height);
+    map.row_bytes = image ? image_row_bytes(info.width, info.channels, Precision::kInt8)
+                          : info.width * kAtomBytes;
 
     JobTensor tensor;
     tensor.name = info.name;
@@ -137,7 +139,7 @@ void Lowering::add_map(uint32_t index, TensorKind kind) {
     tensor.quantized = true;
     if (image) {
         tensor.native_dims = ints({1, 1, info.height, info.width, info.channels});
-        tensor.size = align_up(map.plane_pitch * info.channels, 64);
+        tensor.size = align_up(map.row_bytes * info.height, 64);
     } else {
         constexpr uint32_t kLanes = atom_lanes(Precision::kInt8);
         // The DPU may write, and an added tensor is read, in whole channel groups.
@@ -248,8 +250,7 @@ void Lowering::add_nodes() {
 Feature Lowering::feature(uint32_t tensor, Rows rows) const {
     const TensorInfo& info = graph_.tensors[tensor];
     const Map& map = maps_[tensor];
-    const uint32_t atom = map.image_channels != 0 ? map.image_channels : kAtomBytes;
-    const Address base{map.tensor, rows.first * map.row_pitch * atom};
+    const Address base{map.tensor, rows.first * map.row_bytes};
     return {base, info.width, rows.count, info.channels, map.row_pitch, map.plane_pitch};
 }
 

@@ -28,6 +28,7 @@ class Lowering {
         uint32_t image_channels = 0;
         uint32_t row_pitch = 0;
         uint32_t plane_pitch = 0;
+        uint32_t row_bytes = 0;
         uint32_t channel_group = 0;  ///< channels its writer rounds up to
     };
     struct LayerConstants {

@@ -154,13 +154,16 @@ void JobRunner::write(size_t tensor, const Map& values) {
     const auto height = static_cast<uint32_t>(t.dims[2]);
     const auto width = static_cast<uint32_t>(t.dims[3]);
     const auto lanes = static_cast<uint32_t>(t.native_dims[4]);
-    const uint32_t plane =
-        lanes < kAtomBytes ? width * height * lanes : surface_pitch(width, height) * kAtomBytes;
+    const bool image = lanes < kAtomBytes;
+    const uint32_t row = image ? align_up(width * lanes, kAtomBytes) : width * kAtomBytes;
+    const uint32_t plane = surface_pitch(width, height) * kAtomBytes;
     std::vector<std::byte> bytes(t.size, std::byte{0x33});  // unused lanes may hold anything
     for (size_t i = 0; i < values.size(); i++) {
         const size_t c = i / (size_t{width} * height);
-        const size_t pixel = i % (size_t{width} * height);
-        bytes[c / lanes * plane + pixel * lanes + c % lanes] = static_cast<std::byte>(values[i]);
+        const size_t y = i / width % height;
+        const size_t x = i % width;
+        bytes[c / lanes * plane + y * row + x * lanes + c % lanes] =
+            static_cast<std::byte>(values[i]);
     }
     if (!memory_->write(address(tensor), bytes)) {
         std::abort();

@@ -60,6 +60,13 @@ inline constexpr uint32_t kAtomBytes = 16;
     return width * height == 1 ? 1 : align_up(width * height, 4);
 }
 
+/// Bytes from one row of a packed image to the next: whole atoms, although the line stride register
+/// counts the pixels of the row only.
+[[nodiscard]] constexpr uint32_t image_row_bytes(uint32_t width, uint32_t channels,
+                                                 Precision precision) {
+    return align_up(width * channels * element_bytes(precision), kAtomBytes);
+}
+
 /// Shape of a convolution's weights; `input_channels` is 1 per channel for depthwise ones.
 struct WeightShape {
     uint32_t output_channels;
