@@ -245,6 +245,13 @@ void npu_expect_fault(bool on)
 	close(fd);
 }
 
+const char *npu_fault(void)
+{
+	const char *name = getenv("RKNPU_FAULT");
+
+	return name ? name : "";
+}
+
 uint64_t npu_now_ms(void)
 {
 	struct timespec now;

@@ -60,6 +60,9 @@ long long npu_sram_used(void);
 /* Tells a watcher of the kernel log that page faults are meant to happen now. */
 void npu_expect_fault(bool on);
 
+/* The fault that the emulator was told to produce: a name in the file faults, or "". */
+const char *npu_fault(void);
+
 uint64_t npu_now_ms(void);
 
 #endif
