@@ -50,17 +50,19 @@ Status check_inputs(const Operator& op, const OpContext& context, bool with_data
     return {};
 }
 
-/// True if all quantised inputs carry the same Quant, so that their codes can be mixed.
-bool same_quant(std::span<const TensorView> inputs) {
-    const std::optional<Quant>* first = nullptr;
+/// True unless codes of different meaning, or codes and real numbers, come together.
+bool codes_are_alike(std::span<const TensorView> inputs) {
+    const TensorView* first = nullptr;
+    bool real = false;
     for (const TensorView& t : inputs) {
+        real = real || dtype_is_float(t.dtype);
         if (!t.quant)
             continue;
-        if (first != nullptr && *first != t.quant)
+        if (first != nullptr && (first->quant != t.quant || first->dtype != t.dtype))
             return false;
-        first = &t.quant;
+        first = &t;
     }
-    return true;
+    return first == nullptr || !real;
 }
 
 /// What the operator shall see instead of `t`; nothing if it may see it as it is.
@@ -90,7 +92,7 @@ struct Prepared {
 
 Status prepare_inputs(const Operator& op, const OpContext& context, Prepared& out) {
     out.views.assign(context.inputs.begin(), context.inputs.end());
-    const bool mixed = !same_quant(context.inputs);
+    const bool mixed = !codes_are_alike(context.inputs);
     for (TensorView& view : out.views) {
         const std::optional<DType> type = wanted_type(op.numeric, view, mixed);
         if (!type && !misaligned(view))

@@ -132,12 +132,17 @@ Status compute_dropout(const OpContext& context) {
     return {};
 }
 
+/// Inference hands the input through; so does training with ratio 0. Anything else is random.
 Status infer_dropout(const OpContext& context, std::vector<TensorInfo>& outputs) {
-    if (context.has(2)) {
-        const TensorView& mode = context.inputs[2];
-        if (mode.dtype == DType::kBool && !mode.data.empty() && mode.data[0] != std::byte{0})
-            return fail(context, StatusCode::kInvalidValue, "training mode is not supported");
-    }
+    std::vector<float> training{0.0F};
+    std::vector<float> ratio{0.5F};
+    if (context.has(2))
+        RKNPU_CPU_TRY(read_floats(context, 2, training));
+    if (context.has(1))
+        RKNPU_CPU_TRY(read_floats(context, 1, ratio));
+    if (!training.empty() && training[0] != 0.0F && !ratio.empty() && ratio[0] != 0.0F)
+        return fail(context, StatusCode::kInvalidValue,
+                    "training mode is for training; export the model for inference");
     RKNPU_CPU_TRY(infer_same(context, outputs));
     outputs.push_back({DType::kBool, context.inputs[0].dims, std::nullopt});
     return {};

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <span>
 #include <string_view>
@@ -65,36 +66,83 @@ std::array<std::int64_t, kMaxRank> strides_of(const Dims& dims);
 /// Strides of `dims` seen as the broadcast shape `target`: 0 along repeated dimensions.
 std::array<std::int64_t, kMaxRank> broadcast_strides(const Dims& dims, const Dims& target);
 
-/// Walks all index tuples of `dims` except the last dimension in row-major order and calls
-/// f(offset_a, offset_b, ...) with the element offset of each stride set at the row's start.
-template <std::size_t N, typename F>
-void for_each_row(const Dims& dims,
-                  const std::array<std::array<std::int64_t, kMaxRank>, N>& strides, F&& f) {
-    const std::size_t outer = dims.rank() == 0 ? 0 : dims.rank() - 1;
-    for (std::int64_t d : dims.span()) {
-        if (d == 0)
-            return;
+/// A loop nest over N operands: dimensions, outermost first, and an element stride per operand.
+template <std::size_t N>
+struct Walk {
+    Dims dims;
+    std::array<std::array<std::int64_t, kMaxRank>, N> strides{};
+
+    /// Drops dimensions of 1 and merges neighbours that every operand passes in one straight run,
+    /// so that the innermost loop becomes as long as it can be. The order of visits stays.
+    void coalesce() {
+        Dims merged;
+        std::array<std::array<std::int64_t, kMaxRank>, N> out{};
+        for (std::size_t i = 0; i < dims.rank(); ++i) {
+            if (dims[i] == 1)
+                continue;
+            const std::size_t last = merged.rank();
+            bool join = last > 0;
+            for (std::size_t k = 0; join && k < N; ++k)
+                join = out[k][last - 1] == strides[k][i] * dims[i];
+            if (join)
+                merged[last - 1] *= dims[i];
+            else
+                (void)merged.push_back(dims[i]);
+            for (std::size_t k = 0; k < N; ++k)
+                out[k][merged.rank() - 1] = strides[k][i];
+        }
+        if (merged.rank() == 0)
+            (void)merged.push_back(1);
+        dims = merged;
+        strides = out;
     }
-    std::array<std::int64_t, kMaxRank> index{};
-    std::array<std::int64_t, N> offset{};
-    for (;;) {
-        f(offset);
-        std::size_t axis = outer;
-        while (axis > 0) {
-            --axis;
-            for (std::size_t k = 0; k < N; ++k)
-                offset[k] += strides[k][axis];
-            if (++index[axis] < dims[axis])
-                break;
-            for (std::size_t k = 0; k < N; ++k)
-                offset[k] -= strides[k][axis] * dims[axis];
-            index[axis] = 0;
+
+    std::int64_t row_length() const { return dims.rank() == 0 ? 1 : dims[dims.rank() - 1]; }
+    std::int64_t row_stride(std::size_t k) const {
+        return dims.rank() == 0 ? 0 : strides[k][dims.rank() - 1];
+    }
+
+    /// Calls f(offsets) for the start of each row (a row runs along the last dimension), where
+    /// offsets[k] is the element offset in operand k. Nothing is called for an empty shape.
+    template <typename F>
+    void rows(F&& f) const {
+        for (std::int64_t d : dims.span()) {
+            if (d == 0)
+                return;
+        }
+        const std::size_t outer = dims.rank() == 0 ? 0 : dims.rank() - 1;
+        std::array<std::int64_t, kMaxRank> index{};
+        std::array<std::int64_t, N> offset{};
+        for (;;) {
+            f(offset);
+            std::size_t axis = outer;
+            for (; axis > 0; --axis) {
+                const std::size_t a = axis - 1;
+                for (std::size_t k = 0; k < N; ++k)
+                    offset[k] += strides[k][a];
+                if (++index[a] < dims[a])
+                    break;
+                for (std::size_t k = 0; k < N; ++k)
+                    offset[k] -= strides[k][a] * dims[a];
+                index[a] = 0;
+            }
             if (axis == 0)
                 return;
         }
-        if (outer == 0)
-            return;
     }
-}
+
+    /// As rows(), element by element: the plain form for reference paths.
+    template <typename F>
+    void elements(F&& f) const {
+        const std::int64_t n = row_length();
+        rows([&](std::array<std::int64_t, N> offset) {
+            for (std::int64_t i = 0; i < n; ++i) {
+                f(offset);
+                for (std::size_t k = 0; k < N; ++k)
+                    offset[k] += row_stride(k);
+            }
+        });
+    }
+};
 
 }  // namespace rknpu::cpu::ops
