@@ -47,15 +47,19 @@ vm() {
         record fail "$kernel $name: the VM could not be started"
 }
 
+# Callers test these functions, so the shell's exit on error is off in them: hence the "&&".
 build_guest_programs() {
-    local target
-    "$scripts/fetch.sh" qemu busybox sysroot-arm64 sysroot-armhf
-    "$scripts/build-userspace.sh" host rknpu-sim
-    "$scripts/build-userspace.sh" aarch64 rknnrt rknn-run
-    for target in aarch64:aarch64-linux-gnu- armhf:arm-linux-gnueabihf-; do
-        step "building selftests (${target%%:*})" make -s -C "$RKNPU_ROOT/selftests" \
-            CROSS_COMPILE="${target#*:}" OUT="$RKNPU_BUILD/selftests/${target%%:*}"
-    done
+    "$scripts/fetch.sh" qemu busybox sysroot-arm64 sysroot-armhf &&
+        "$scripts/build-userspace.sh" host rknpu-sim rknn-run &&
+        "$scripts/build-userspace.sh" aarch64 rknnrt rknn-run &&
+        "$scripts/build-userspace.sh" armhf rknnrt &&
+        build_selftests aarch64 aarch64-linux-gnu- &&
+        build_selftests armhf arm-linux-gnueabihf-
+}
+
+build_selftests() { # build_selftests NAME CROSS_COMPILE
+    step "building selftests ($1)" make -s -C "$RKNPU_ROOT/selftests" CROSS_COMPILE="$2" \
+        OUT="$RKNPU_BUILD/selftests/$1"
 }
 
 vm_selftests() { # vm_selftests KERNEL ARCH
@@ -69,25 +73,60 @@ vm_selftests() { # vm_selftests KERNEL ARCH
         --timeout 900
 }
 
-# Scripts in userspace/tests/vm run in the guest with the runtime, our models and, when it is there,
-# the shared test data.
-vm_runtime() { # vm_runtime KERNEL
-    local script file options=(--env "RKNPU_MODELS=/data/models" --env "RKNPU_DEVICE=drm")
-    options+=(--file "$RKNPU_ROOT/userspace/models:/data/models")
-    if [ -d "$data/rknn" ]; then
-        options+=(--file "$data/rknn:/data/shared/rknn" --env "RKNPU_TEST_DATA=/data/shared")
-    else
-        say "  no test data in $data: tests that need it are skipped (RKNPU_TEST_DATA names another place)"
+# Programs that need an NPU which misbehaves: one boot for each line of selftests/faults.
+vm_faults() { # vm_faults KERNEL
+    local fault rules program
+    while IFS='|' read -r fault rules program; do
+        case $fault in '#'* | '') continue ;; esac
+        fault=${fault// /} rules=${rules// /} program=${program# }
+        vm "$1" "fault $fault" --env "RKNPU_FAULT=$fault" --sim-arg --fault --sim-arg "$rules" \
+            --sim-arg --allow-refused --sim-arg --allow-faults --timeout 600 \
+            --file "$RKNPU_BUILD/selftests/aarch64/${program%% *}" --run "$program" </dev/null
+    done <"$RKNPU_ROOT/selftests/faults"
+}
+
+# make_case NAME MODEL INPUT...: a folder with a model, its inputs and the outputs that the model of
+# the NPU in the process gives for them.
+make_case() {
+    local dir=$RKNPU_BUILD/check/cases/$1 model=$2
+    shift 2
+    mkdir -p "$dir/expected" && cp "$model" "$@" "$dir/" || return 1
+    echo "$(basename "$model") $(basename -a "$@" | tr '\n' ' ')" >"$dir/arguments"
+    # shellcheck disable=SC2046 # file names without blanks
+    (cd "$dir" && "$RKNPU_BUILD/userspace/tools/rknn-run" --device sim --quiet --raw expected \
+        $(cat arguments) >/dev/null)
+}
+
+make_cases() {
+    local digits=$RKNPU_ROOT/userspace/models/digits cases=$RKNPU_BUILD/check/cases
+    rm -rf "$cases"
+    make_case digits "$digits/digits_int8_rk3588.rknn" "$digits"/pictures/*.png &&
+        cp "$digits/pictures/labels.txt" "$cases/digits/" || return 1
+    if [ ! -d "$data/rknn" ]; then
+        record skip "runtime: other people's models (no test data in $data, RKNPU_TEST_DATA names another place)"
+        return 0
     fi
-    for file in $(cd "$RKNPU_BUILD/aarch64" && find . -name 'librknnrt.so*' -o -type f -perm -u+x \
-        \( -name 'rknn-run' -o -name 'rknpu_vm_tests' \)); do
-        options+=(--file "$RKNPU_BUILD/aarch64/$file")
+    make_case mnist "$data/rknn/mnist/mnist_int8_rk3588.rknn" "$digits"/pictures/*_a.png &&
+        cp "$digits/pictures/labels.txt" "$cases/mnist/" &&
+        make_case multiple_input "$data/rknn/multiple_input/multiple_input_rk3588.rknn" \
+            "$data"/rknn/multiple_input/mi_input[12].bin
+}
+
+vm_runtime() { # vm_runtime KERNEL: the cases, and the scripts of userspace/tests/vm when there are any
+    local case script file options=(--env RKNPU_DEVICE=drm --file "$RKNPU_BUILD/check/cases:/cases"
+        --file "$scripts/vm/runtime.sh:/tests/runtime.sh")
+    while read -r file; do
+        options+=(--file "$file")
+    done < <(find "$RKNPU_BUILD/aarch64" \( -name 'librknnrt.so*' -o -name rknn-run \
+        -o -name rknpu_vm_tests \) \( -type f -o -type l \) -not -path '*/CMakeFiles/*')
+    for case in "$RKNPU_BUILD"/check/cases/*/; do
+        options+=(--run "sh /tests/runtime.sh $(basename "$case")")
     done
     for script in "$RKNPU_ROOT"/userspace/tests/vm/*.sh; do
-        [ -e "$script" ] || { record fail "$1 runtime: no tests in userspace/tests/vm" && return; }
+        [ -e "$script" ] || continue
         options+=(--file "$script:/tests/${script##*/}" --run "sh /tests/${script##*/}")
     done
-    vm "$1" "runtime" "${options[@]}" --timeout 600
+    vm "$1" runtime "${options[@]}" --timeout 600
 }
 
 logged() { # logged FILE COMMAND...: keep what the command prints
@@ -115,12 +154,15 @@ check_vm() {
     local kernel
     say "tests on the emulated board"
     build_guest_programs || { record fail "the guest's programs build" && return; }
+    make_cases || { record fail "rknn-run runs on the model in the process" && return; }
     for kernel in $kernels; do
         "$scripts/fetch.sh" "kernel-$kernel"
         build_driver "$kernel" || continue
         vm_selftests "$kernel" aarch64
         vm_selftests "$kernel" armhf
         vm_runtime "$kernel"
+        # The recovery paths do not depend on the kernel's version: the newest one will do.
+        [ "$kernel" != "${kernels##* }" ] || vm_faults "$kernel"
         vm "$kernel" "load and unload 50 times" --no-load --timeout 600 \
             --file "$scripts/vm/reload.sh:/tests/reload.sh" --run "sh /tests/reload.sh"
     done
