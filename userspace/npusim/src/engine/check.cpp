@@ -147,6 +147,13 @@ void check_ppu(const TaskDesc& task, Refusals& no) {
 
 }  // namespace
 
+std::optional<ExecError> decode_task(RegisterMap map, const TaskRegs& regs, uint32_t enable_mask,
+                                     TaskDesc& out) {
+    if (map == RegisterMap::kRk3588)
+        return decode_rk3588(regs, enable_mask, out);
+    return decode_rk3576(regs, enable_mask, out);
+}
+
 void check_task(const TaskDesc& task, Refusals& refusals) {
     if (task.conv_enabled)
         check_conv(task.conv, task.dpu, refusals);

@@ -30,6 +30,14 @@ class Refusals {
 [[nodiscard]] std::optional<ExecError> decode_rk3588(const TaskRegs& regs, uint32_t enable_mask,
                                                      TaskDesc& out);
 
+/// The same for RK3576, as far as its register map is known.
+[[nodiscard]] std::optional<ExecError> decode_rk3576(const TaskRegs& regs, uint32_t enable_mask,
+                                                     TaskDesc& out);
+
+/// Decoder of the given register map.
+[[nodiscard]] std::optional<ExecError> decode_task(RegisterMap map, const TaskRegs& regs,
+                                                   uint32_t enable_mask, TaskDesc& out);
+
 /// Checks that hold for every register map: sizes agree between blocks and are bounded.
 /// Registers are named by their RK3588 names.
 void check_task(const TaskDesc& task, Refusals& refusals);

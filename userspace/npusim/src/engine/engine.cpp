@@ -48,7 +48,7 @@ TaskEngine::TaskEngine(TaskEngine&&) noexcept = default;
 TaskEngine& TaskEngine::operator=(TaskEngine&&) noexcept = default;
 
 std::optional<ExecError> TaskEngine::run(const TaskRegs& regs, uint32_t enable_mask, DmaPort& dma) {
-    if (auto refused = decode_rk3588(regs, enable_mask, state_->task))
+    if (auto refused = decode_task(state_->options.map, regs, enable_mask, state_->task))
         return refused;
     auto error = state_->pipeline.run(state_->task, dma);
     if (!error)
