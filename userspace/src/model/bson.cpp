@@ -200,8 +200,8 @@ Result<bool> parse_one(std::string_view name, std::span<const std::byte> documen
 
 Result<Attributes> parse_attributes(std::span<const std::byte> document) {
     Attributes out;
-    // Nodes without attributes carry an empty vector or a single zero byte.
-    if (document.size() < 5)
+    // Nodes without attributes carry an empty vector or zeros.
+    if (document.size() < 5 || load<int32_t>(document, 0) == 0)
         return out;
     Walker walker(document);
     std::string_view name;

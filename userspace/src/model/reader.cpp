@@ -24,6 +24,7 @@ constexpr uint32_t kMaxTasks = 1u << 24;
 
 // Layout codes of a tensor.
 constexpr uint8_t kLayoutNative = 64;
+constexpr size_t kNativeRank = 5;
 
 template <typename... Args>
 Status bad(fmt::format_string<Args...> format, Args&&... args) {
@@ -70,7 +71,7 @@ std::optional<DataType> data_type(uint8_t code) {
 bool copy_dims(const flatbuffers::Vector<int32_t>* from, std::vector<int32_t>& to) {
     if (from == nullptr)
         return true;
-    if (from->size() > 2 * kMaxRank)
+    if (from->size() > kMaxRank)
         return false;
     uint64_t product = 1;
     for (const int32_t dim : *from) {
@@ -84,9 +85,17 @@ bool copy_dims(const flatbuffers::Vector<int32_t>* from, std::vector<int32_t>& t
     return true;
 }
 
+/// Native dims of weights list one block after the other; only those of features are used.
+bool copy_native_dims(const schema::Tensor& from, GraphTensor& to) {
+    const bool feature = from.layout() == kLayoutNative && from.native_dims() != nullptr &&
+                         from.native_dims()->size() == kNativeRank;
+    return !feature || copy_dims(from.native_dims(), to.native_dims);
+}
+
 /// Native features have five dims, N C1 H W C2. Lanes fill 16 bytes except in packed images.
 Order order_of(uint8_t layout, const GraphTensor& tensor) {
-    if (layout != kLayoutNative || tensor.native_dims.size() != 5 || tensor.dims.size() != 4)
+    if (layout != kLayoutNative || tensor.native_dims.size() != kNativeRank ||
+        tensor.dims.size() != 4)
         return Order::kPlain;
     const auto lanes = static_cast<unsigned>(tensor.native_dims[4]);
     const bool full = lanes * bits_of(tensor.type) == 128;
@@ -155,8 +164,7 @@ class Reader {
         if (from.kind() > static_cast<uint8_t>(TensorKind::kTasks))
             return Status::failure(Error::kInvalidModel, "Tensor '{}' has the unknown kind {}.",
                                    to.name, from.kind());
-        if (!copy_dims(from.dims(), to.dims) || !copy_dims(from.native_dims(), to.native_dims) ||
-            to.dims.size() > kMaxRank)
+        if (!copy_dims(from.dims(), to.dims) || !copy_native_dims(from, to))
             return bad("tensor '{}' has impossible dimensions", to.name);
         if (from.scale() != nullptr && from.scale()->size() > 0) {
             to.quantised = true;
