@@ -26,10 +26,12 @@
 #include <sys/mman.h>
 #include <sys/types.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #define TEST_TIMEOUT_DEFAULT 30
 #define TEST_EXIT_SKIPPED 4
+#define TEST_SLOW_S 5 /* tests that take longer say so */
 
 struct test_case {
 	const char *fixture;
@@ -228,10 +230,13 @@ static inline void test_one(struct test_case *test, struct test_report *report,
 			    unsigned int number)
 {
 	const char *dot = test->fixture[0] ? "." : "";
+	time_t start = time(NULL);
 	int status;
 
 	memset(report, 0, sizeof(*report));
 	status = test_fork(test, report);
+	if (time(NULL) - start > TEST_SLOW_S)
+		printf("# %s: took %ld s\n", test->name, (long)(time(NULL) - start));
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
 		report->failed = true;
 		if (test_timed_out)
