@@ -179,10 +179,10 @@ int rknpu_core_reset(struct rknpu_core *core)
 	for (i = 0; i < core->num_resets; i++)
 		ret = ret ?: reset_control_assert(core->resets[i]);
 	/* The vendor holds the lines for 10 us, at any clock rate. */
-	udelay(10);
+	usleep_range(10, 20);
 	for (i = core->num_resets; i > 0; i--)
 		ret = ret ?: reset_control_deassert(core->resets[i - 1]);
-	udelay(10);
+	usleep_range(10, 20);
 	return ret;
 }
 

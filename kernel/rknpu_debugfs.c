@@ -8,6 +8,7 @@
 #include <linux/string.h>
 #include <linux/uaccess.h>
 
+#include "rknpu_clients.h"
 #include "rknpu_debugfs.h"
 #include "rknpu_device.h"
 #include "rknpu_power.h"
@@ -147,6 +148,8 @@ static const struct rknpu_node rknpu_nodes[] = {
 	{ "volt", rknpu_volt_show },
 	{ "delayms", rknpu_delayms_show, rknpu_delayms_store },
 	{ "reset", rknpu_reset_show, rknpu_reset_store },
+	{ "clients", rknpu_clients_show },
+	{ "jobs", rknpu_clients_show_jobs },
 };
 
 /* What a file's inode points to. */

@@ -10,6 +10,7 @@
 #include "rknpu_debugfs.h"
 #include "rknpu_device.h"
 #include "rknpu_job.h"
+#include "rknpu_mmu.h"
 #include "rknpu_power.h"
 #include "rknpu_vm.h"
 
@@ -155,6 +156,7 @@ static int rknpu_device_init_parts(struct rknpu_device *ndev)
 	int ret;
 
 	mutex_init(&ndev->reset_lock);
+	mutex_init(&ndev->vms_lock);
 	ret = rknpu_power_init(ndev);
 	if (ret)
 		return ret;

@@ -11,6 +11,9 @@
 #include <linux/workqueue.h>
 
 #include <drm/drm_device.h>
+#include <drm/drm_util.h>
+
+#include <rknpu_drm.h>
 
 #include "rknpu_core.h"
 #include "rknpu_sched.h"
@@ -26,6 +29,7 @@ struct dentry;
 struct regulator;
 struct rknpu_job;
 struct rknpu_mmu;
+struct rknpu_vm;
 
 /**
  * struct rknpu_device - the whole NPU
@@ -106,6 +110,11 @@ struct rknpu_device {
 	/** @forced_on: power references taken through debugfs */
 	unsigned int forced_on;
 
+	/** @vms_lock: protects @vms */
+	struct mutex vms_lock;
+	/** @vms: address spaces in common, by number, if files share them */
+	struct rknpu_vm *vms[RKNPU_MAX_IOMMU_DOMAIN_NUM];
+
 	/** @gem_bytes: memory of all objects */
 	atomic64_t gem_bytes;
 };
@@ -118,7 +127,7 @@ static inline struct rknpu_device *to_rknpu_device(struct drm_device *drm)
 /* Walk the cores in @mask that exist. */
 #define rknpu_for_each_core(core, ndev, mask) \
 	for ((core) = (ndev)->cores; (core) < (ndev)->cores + RKNPU_MAX_CORES; (core)++) \
-		if (!((mask) & (ndev)->core_mask & BIT((core)->index))) {} else
+		for_each_if((mask) & (ndev)->core_mask & BIT((core)->index))
 
 int rknpu_device_init(struct rknpu_device *ndev);
 void rknpu_device_fini(struct rknpu_device *ndev);

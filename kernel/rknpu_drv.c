@@ -12,6 +12,7 @@
 #include <rknpu_drm.h>
 
 #include "rknpu_action.h"
+#include "rknpu_clients.h"
 #include "rknpu_device.h"
 #include "rknpu_file.h"
 #include "rknpu_gem.h"
@@ -27,9 +28,11 @@ static const struct drm_ioctl_desc rknpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(RKNPU_MEM_SYNC, rknpu_ioctl_mem_sync, DRM_RENDER_ALLOW),
 };
 
+RKNPU_DEFINE_SHOW_FDINFO(rknpu_clients_show_fdinfo, rknpu_file_id)
+
 static const struct file_operations rknpu_fops = {
 	.owner = THIS_MODULE,
-	RKNPU_FOPS_FLAGS
+	RKNPU_FOPS_FDINFO(rknpu_clients_show_fdinfo)
 	DRM_GEM_FOPS,
 };
 
@@ -40,6 +43,7 @@ static const struct drm_driver rknpu_drm_driver = {
 	RKNPU_DRM_PRIME_OPS
 	.gem_prime_import = rknpu_gem_prime_import,
 	.gem_prime_import_sg_table = rknpu_gem_import_sg,
+	RKNPU_DRM_FDINFO(rknpu_clients_show_fdinfo)
 	.ioctls = rknpu_ioctls,
 	.num_ioctls = ARRAY_SIZE(rknpu_ioctls),
 	.fops = &rknpu_fops,

@@ -12,6 +12,9 @@
 #include "rknpu_power.h"
 #include "rknpu_vm.h"
 
+/* Open files so far. */
+static atomic_t rknpu_file_ids;
+
 /* Time for the jobs of a file that is closed, as other DRM drivers give it. */
 #define RKNPU_CLOSE_GRACE_MS	500
 
@@ -30,6 +33,9 @@ int rknpu_file_open(struct drm_device *drm, struct drm_file *drm_file)
 		return -ENOMEM;
 	kref_init(&file->ref);
 	file->ndev = to_rknpu_device(drm);
+	file->id = atomic_inc_return(&rknpu_file_ids);
+	file->pid = task_tgid_nr(current);
+	get_task_comm(file->comm, current->group_leader);
 	mutex_init(&file->lock);
 	file->handles = RB_ROOT;
 	INIT_LIST_HEAD(&file->jobs);
@@ -38,6 +44,13 @@ int rknpu_file_open(struct drm_device *drm, struct drm_file *drm_file)
 	rknpu_sched_client_init(&file->sched, RKNPU_SCHED_WEIGHT);
 	drm_file->driver_priv = file;
 	return 0;
+}
+
+u32 rknpu_file_id(struct drm_file *drm_file)
+{
+	struct rknpu_file *file = drm_file->driver_priv;
+
+	return file->id;
 }
 
 struct rknpu_file *rknpu_file_get(struct rknpu_file *file)
@@ -125,7 +138,10 @@ static void rknpu_file_insert(struct rknpu_file *file, struct rknpu_handle *hand
 		struct rknpu_handle *other = rb_entry(*link, struct rknpu_handle, node);
 
 		parent = *link;
-		link = handle->bo->cookie < other->bo->cookie ? &parent->rb_left : &parent->rb_right;
+		if (handle->bo->cookie < other->bo->cookie)
+			link = &parent->rb_left;
+		else
+			link = &parent->rb_right;
 	}
 	rb_link_node(&handle->node, parent, link);
 	rb_insert_color(&handle->node, &file->handles);
@@ -235,7 +251,7 @@ static struct rknpu_vm *rknpu_file_make_vm(struct rknpu_file *file, u32 domain)
 
 	if (vm)
 		return vm;
-	vm = rknpu_vm_create(file->ndev);
+	vm = rknpu_vm_open(file->ndev, domain);
 	if (!IS_ERR(vm))
 		file->vms[domain] = vm;
 	return vm;

@@ -5,6 +5,7 @@
 #include <linux/kref.h>
 #include <linux/mutex.h>
 #include <linux/rbtree.h>
+#include <linux/sched.h>
 #include <linux/wait.h>
 
 #include <rknpu_drm.h>
@@ -36,6 +37,9 @@ struct rknpu_handle {
  * struct rknpu_file - an open file
  * @ref: one reference for the open file and for each job
  * @ndev: the NPU
+ * @id: its number, for people
+ * @pid: process that opened it, for people
+ * @comm: its name
  * @sched: its share of the cores; protected by &rknpu_device.job_lock
  * @jobs: jobs submitted and not ended; protected by &rknpu_device.job_lock
  * @jobs_done: jobs that ended; protected by &rknpu_device.job_lock
@@ -53,13 +57,16 @@ struct rknpu_handle {
 struct rknpu_file {
 	struct kref ref;
 	struct rknpu_device *ndev;
+	u32 id;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
 	struct rknpu_sched_client sched;
 	struct list_head jobs;
 	u64 jobs_done;
 	bool closing;
 	wait_queue_head_t idle;
 	u64 secret;
-	struct mutex lock;
+	struct mutex lock; /* protects all members below */
 	struct rb_root handles;
 	struct rknpu_vm *vms[RKNPU_MAX_IOMMU_DOMAIN_NUM];
 	u32 domain_id;
@@ -70,6 +77,7 @@ struct rknpu_file {
 
 int rknpu_file_open(struct drm_device *drm, struct drm_file *drm_file);
 void rknpu_file_postclose(struct drm_device *drm, struct drm_file *drm_file);
+u32 rknpu_file_id(struct drm_file *drm_file);
 struct rknpu_file *rknpu_file_get(struct rknpu_file *file);
 void rknpu_file_put(struct rknpu_file *file);
 

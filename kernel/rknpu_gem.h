@@ -31,7 +31,7 @@ struct rknpu_gem_object {
 	struct rknpu_sram_block sram;
 	struct sg_table *sgt;
 	bool contiguous;
-	struct mutex lock;
+	struct mutex lock; /* protects @vaddr and @vmapped */
 	void *vaddr;
 	bool vmapped;
 };

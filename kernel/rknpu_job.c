@@ -9,9 +9,11 @@
 #include "rknpu_file.h"
 #include "rknpu_gem.h"
 #include "rknpu_job.h"
+#include "rknpu_mmu.h"
 #include "rknpu_power.h"
 #include "rknpu_recover.h"
 #include "rknpu_regs.h"
+#include "rknpu_trace.h"
 #include "rknpu_vm.h"
 
 /**
@@ -90,6 +92,7 @@ static void rknpu_job_start(struct rknpu_job *job)
 
 	job->mask = job->sched.mask;
 	job->started = now;
+	trace_rknpu_job_start(job);
 	rknpu_for_each_core(core, ndev, job->mask) {
 		core->job = job;
 		core->batch = 0;
@@ -242,6 +245,7 @@ void rknpu_job_finish(struct rknpu_job *job, int error)
 	job->error = error;
 	if (job->started)
 		job->elapsed = ktime_get_ns() - job->started;
+	trace_rknpu_job_done(job, error);
 	list_del_init(&job->file_entry);
 	list_del_init(&job->vm_entry);
 	job->file->jobs_done++;
@@ -400,6 +404,7 @@ static void rknpu_job_make_ready(struct rknpu_job *job, int error)
 		rknpu_job_finish(job, error);
 	} else {
 		job->queued = ktime_get_ns();
+		trace_rknpu_job_queue(job);
 		rknpu_sched_enqueue(&ndev->jobs.sched, &job->sched);
 		door = rknpu_job_dispatch(ndev);
 	}

@@ -7,6 +7,7 @@
 #include <linux/regulator/consumer.h>
 
 #include "rknpu_device.h"
+#include "rknpu_mmu.h"
 #include "rknpu_power.h"
 #include "rknpu_vm.h"
 

@@ -4,9 +4,11 @@
 #include "rknpu_device.h"
 #include "rknpu_io.h"
 #include "rknpu_job.h"
+#include "rknpu_mmu.h"
 #include "rknpu_power.h"
 #include "rknpu_recover.h"
 #include "rknpu_regs.h"
+#include "rknpu_trace.h"
 #include "rknpu_vm.h"
 
 /**
@@ -123,6 +125,8 @@ static void rknpu_recover_strip(struct rknpu_core *core, u64 now)
 	done = core->batch * rknpu_max_tasks(ndev->soc) + rknpu_core_tasks_done(core);
 	if (job->error) {
 		rknpu_recover_report(core, done);
+		if (job->error == -ETIMEDOUT)
+			trace_rknpu_timeout(core->index, done);
 		WRITE_ONCE(*job->ranges[core->index].status, core->status);
 		if (core->index == __ffs(job->mask))
 			job->tasks_done = done;
@@ -173,6 +177,7 @@ static int rknpu_recover_reset(struct rknpu_device *ndev, u32 cores)
 		rknpu_core_state_init(ndev);
 	dev_info_ratelimited(ndev->dev, "RKNPU: soft reset, num: %u, cores: %#x\n",
 			     ++ndev->resets, cores);
+	trace_rknpu_reset(cores, ret);
 	if (ret)
 		dev_err(ndev->dev, "RKNPU: reset failed: %pe\n", ERR_PTR(ret));
 	return ret;

@@ -35,7 +35,7 @@ struct rknpu_sram_region {
  * @free: chunks not in use
  */
 struct rknpu_sram {
-	struct mutex lock;
+	struct mutex lock; /* protects the bitmaps and @free */
 	struct rknpu_sram_region regions[RKNPU_SRAM_REGIONS];
 	unsigned int num_regions;
 	unsigned int total;

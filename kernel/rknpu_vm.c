@@ -2,24 +2,25 @@
 #include <linux/dma-mapping.h>
 #include <linux/iommu.h>
 #include <linux/log2.h>
+#include <linux/module.h>
 #include <linux/sizes.h>
 #include <linux/slab.h>
-
-#include <drm/drm_managed.h>
 
 #include "rknpu_device.h"
 #include "rknpu_gem.h"
 #include "rknpu_job.h"
+#include "rknpu_mmu.h"
 #include "rknpu_vm.h"
 
 /**
  * DOC: Address spaces
  *
  * With an IOMMU each open file has address spaces of its own, so that no
- * client can reach the memory of another. All cores share one IOMMU, or are
- * made to look as if they did: they see one address space at a time, and it
- * changes only while no core works. It stays attached when a job ends, because
- * the next job is most likely of the same client.
+ * client can reach the memory of another; rknpu_mmu.c says which one the cores
+ * see.
+ *
+ * Programs that hand device addresses to each other need the module parameter
+ * shared_domain: then files have their spaces of the same number in common.
  *
  * The DMA API is not used to make device addresses: it would put them into the
  * one default domain of the NPU. Memory is mapped for a device without IOMMU,
@@ -34,6 +35,11 @@
  * Without an IOMMU a device address is a bus address, and an address space is
  * only the list of what the file may name.
  */
+
+static bool rknpu_shared_domain;
+module_param_named(shared_domain, rknpu_shared_domain, bool, 0444);
+MODULE_PARM_DESC(shared_domain,
+		 "all clients share the address spaces, as with the vendor's driver (default: no)");
 
 /* Never 0, which means "none"; and room above, so that ends do not wrap. */
 #define RKNPU_VM_START		SZ_64K
@@ -57,93 +63,6 @@ static int rknpu_vm_fault(struct iommu_domain *domain, struct device *dev,
 	return 0;
 }
 
-static void rknpu_mmu_set_vm(struct rknpu_device *ndev, struct rknpu_vm *vm)
-{
-	lockdep_assert_held(&ndev->reset_lock);
-
-	spin_lock_irq(&ndev->job_lock);
-	ndev->mmu->vm = vm;
-	ndev->mmu->lost = false;
-	spin_unlock_irq(&ndev->job_lock);
-}
-
-static void rknpu_mmu_detach_groups(struct rknpu_mmu *mmu, struct rknpu_vm *vm, unsigned int num)
-{
-	while (num--)
-		iommu_detach_group(vm->domain, mmu->groups[num]);
-}
-
-static int rknpu_mmu_attach_groups(struct rknpu_mmu *mmu, struct rknpu_vm *vm)
-{
-	unsigned int i;
-	int ret;
-
-	for (i = 0; i < mmu->num_groups; i++) {
-		ret = iommu_attach_group(vm->domain, mmu->groups[i]);
-		if (ret) {
-			rknpu_mmu_detach_groups(mmu, vm, i);
-			return ret;
-		}
-	}
-	return 0;
-}
-
-/**
- * rknpu_mmu_attach() - let the cores see an address space
- * @ndev: the NPU, no core of which works
- * @vm: the address space, or NULL for none
- *
- * Also when @vm is the present one: detaching goes through the default domain,
- * which makes the IOMMU write its registers anew after a reset has wiped them.
- *
- * Return: 0 or a negative error code; then no address space is attached
- */
-int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm)
-{
-	struct rknpu_mmu *mmu = ndev->mmu;
-	int ret = 0;
-
-	lockdep_assert_held(&ndev->reset_lock);
-
-	if (mmu->vm) {
-		rknpu_mmu_detach_groups(mmu, mmu->vm, mmu->num_groups);
-		rknpu_mmu_set_vm(ndev, NULL);
-	}
-	if (vm)
-		ret = rknpu_mmu_attach_groups(mmu, vm);
-	if (vm && !ret)
-		rknpu_mmu_set_vm(ndev, vm);
-	return ret;
-}
-
-/* Could a job in @vm start right now? Called with job_lock held. */
-bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm)
-{
-	return !ndev->mmu || (ndev->mmu->vm == vm && !ndev->mmu->lost);
-}
-
-/*
- * While the cores see an address space and have power, each page that leaves
- * its table costs a register write per bank.
- */
-static bool rknpu_mmu_is_live(const struct rknpu_vm *vm)
-{
-	struct rknpu_device *ndev = vm->ndev;
-
-	return ndev->mmu && READ_ONCE(ndev->mmu->vm) == vm && READ_ONCE(ndev->jobs.powered);
-}
-
-/* No job uses @vm any more, but the cores may still see it. */
-static void rknpu_mmu_forget(struct rknpu_vm *vm)
-{
-	struct rknpu_device *ndev = vm->ndev;
-
-	mutex_lock(&ndev->reset_lock);
-	if (rknpu_job_forget_vm(vm) && ndev->mmu->vm == vm)
-		rknpu_mmu_attach(ndev, NULL);
-	mutex_unlock(&ndev->reset_lock);
-}
-
 static int rknpu_vm_init_domain(struct rknpu_vm *vm)
 {
 	struct iommu_domain *domain;
@@ -158,13 +77,7 @@ static int rknpu_vm_init_domain(struct rknpu_vm *vm)
 	return 0;
 }
 
-/**
- * rknpu_vm_create() - make an empty address space
- * @ndev: the NPU
- *
- * Return: the address space with one reference, or an error pointer
- */
-struct rknpu_vm *rknpu_vm_create(struct rknpu_device *ndev)
+static struct rknpu_vm *rknpu_vm_create(struct rknpu_device *ndev)
 {
 	struct rknpu_vm *vm = kzalloc(sizeof(*vm), GFP_KERNEL);
 	int ret;
@@ -192,10 +105,53 @@ struct rknpu_vm *rknpu_vm_get(struct rknpu_vm *vm)
 	return vm;
 }
 
+/**
+ * rknpu_vm_open() - the address space that a file is to use
+ * @ndev: the NPU
+ * @domain: its number in the file
+ *
+ * Return: the address space with one reference, or an error pointer
+ */
+struct rknpu_vm *rknpu_vm_open(struct rknpu_device *ndev, u32 domain)
+{
+	struct rknpu_vm *vm;
+
+	if (!rknpu_shared_domain)
+		return rknpu_vm_create(ndev);
+
+	mutex_lock(&ndev->vms_lock);
+	vm = ndev->vms[domain];
+	if (vm && kref_get_unless_zero(&vm->ref))
+		goto out_unlock;
+	vm = rknpu_vm_create(ndev);
+	if (!IS_ERR(vm)) {
+		vm->shared = true;
+		ndev->vms[domain] = vm;
+	}
+out_unlock:
+	mutex_unlock(&ndev->vms_lock);
+	return vm;
+}
+
+static void rknpu_vm_unshare(struct rknpu_vm *vm)
+{
+	struct rknpu_device *ndev = vm->ndev;
+	unsigned int i;
+
+	mutex_lock(&ndev->vms_lock);
+	for (i = 0; i < ARRAY_SIZE(ndev->vms); i++) {
+		if (ndev->vms[i] == vm)
+			ndev->vms[i] = NULL;
+	}
+	mutex_unlock(&ndev->vms_lock);
+}
+
 static void rknpu_vm_release(struct kref *ref)
 {
 	struct rknpu_vm *vm = container_of(ref, struct rknpu_vm, ref);
 
+	if (vm->shared)
+		rknpu_vm_unshare(vm);
 	if (vm->domain) {
 		rknpu_mmu_forget(vm);
 		iommu_domain_free(vm->domain);
@@ -509,61 +465,4 @@ void rknpu_mapping_retire(struct rknpu_mapping *mapping)
 	rknpu_vm_get(vm);
 	rknpu_vm_reap(vm);
 	rknpu_vm_put(vm);
-}
-
-/* The power went: what the cores see can be unmapped for nothing. */
-static void rknpu_mmu_purge_work(struct work_struct *work)
-{
-	struct rknpu_device *ndev = container_of(work, struct rknpu_device, purge_work);
-	struct rknpu_vm *vm;
-
-	mutex_lock(&ndev->reset_lock);
-	vm = ndev->mmu->vm;
-	if (vm && !kref_get_unless_zero(&vm->ref))
-		vm = NULL;
-	mutex_unlock(&ndev->reset_lock);
-	if (!vm)
-		return;
-	rknpu_vm_reap(vm);
-	rknpu_vm_put(vm);
-}
-
-/**
- * rknpu_mmu_init() - find out whether there is an IOMMU
- * @ndev: the NPU
- *
- * Return: 0 or a negative error code
- */
-int rknpu_mmu_init(struct rknpu_device *ndev)
-{
-	struct iommu_group *group = iommu_group_get(ndev->dev);
-	struct rknpu_mmu *mmu;
-
-	if (!group) {
-		dev_info(ndev->dev, "RKNPU: no iommu, clients are not isolated from each other\n");
-		return 0;
-	}
-	mmu = drmm_kzalloc(&ndev->drm, sizeof(*mmu), GFP_KERNEL);
-	if (!mmu) {
-		iommu_group_put(group);
-		return -ENOMEM;
-	}
-	INIT_WORK(&ndev->purge_work, rknpu_mmu_purge_work);
-	mmu->groups[mmu->num_groups++] = group;
-	ndev->mmu = mmu;
-	dev_info(ndev->dev, "RKNPU: rknpu iommu is enabled, using iommu mode\n");
-	return 0;
-}
-
-void rknpu_mmu_fini(struct rknpu_device *ndev)
-{
-	struct rknpu_mmu *mmu = ndev->mmu;
-
-	if (!mmu)
-		return;
-	mutex_lock(&ndev->reset_lock);
-	rknpu_mmu_attach(ndev, NULL);
-	mutex_unlock(&ndev->reset_lock);
-	while (mmu->num_groups)
-		iommu_group_put(mmu->groups[--mmu->num_groups]);
 }

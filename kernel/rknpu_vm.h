@@ -8,29 +8,9 @@
 
 #include <drm/drm_mm.h>
 
-#include "rknpu_soc.h"
-
 struct iommu_domain;
-struct iommu_group;
 struct rknpu_device;
 struct rknpu_gem_object;
-
-/**
- * struct rknpu_mmu - the IOMMU in front of all cores
- * @groups: its groups: one for the vendor's node, one per core for mainline's
- * @num_groups: number of @groups
- * @vm: address space the cores see, or NULL; written under
- *	&rknpu_device.reset_lock and &rknpu_device.job_lock, so that either is
- *	enough to read it
- * @lost: a reset made a bank forget its table; protected by
- *	&rknpu_device.job_lock
- */
-struct rknpu_mmu {
-	struct iommu_group *groups[RKNPU_MAX_CORES];
-	unsigned int num_groups;
-	struct rknpu_vm *vm;
-	bool lost;
-};
 
 /**
  * struct rknpu_vm - an address space
@@ -43,6 +23,7 @@ struct rknpu_mmu {
  * @fresh: mappings that are not in the page table yet
  * @retired: mappings whose handle is closed and that are still there
  * @retired_size: bytes in @retired
+ * @shared: several files may use it
  * @jobs: jobs submitted and not ended, oldest first; protected by
  *	&rknpu_device.job_lock
  * @submitted: number of the youngest job; protected by &rknpu_device.job_lock
@@ -55,11 +36,12 @@ struct rknpu_vm {
 	struct kref ref;
 	struct rknpu_device *ndev;
 	struct iommu_domain *domain;
-	struct mutex lock;
+	struct mutex lock; /* protects the page table and what is in it */
 	struct drm_mm mm;
 	struct list_head fresh;
 	struct list_head retired;
 	u64 retired_size;
+	bool shared;
 	struct list_head jobs;
 	u64 submitted;
 	u64 fault_addr;
@@ -86,12 +68,7 @@ struct rknpu_mapping {
 	bool retired;
 };
 
-int rknpu_mmu_init(struct rknpu_device *ndev);
-void rknpu_mmu_fini(struct rknpu_device *ndev);
-int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm);
-bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm);
-
-struct rknpu_vm *rknpu_vm_create(struct rknpu_device *ndev);
+struct rknpu_vm *rknpu_vm_open(struct rknpu_device *ndev, u32 domain);
 struct rknpu_vm *rknpu_vm_get(struct rknpu_vm *vm);
 void rknpu_vm_put(struct rknpu_vm *vm);
 void rknpu_vm_close(struct rknpu_vm *vm);

@@ -27,22 +27,23 @@
 #endif
 
 /*
- * Per-file statistics: RKNPU_DEFINE_SHOW_FDINFO(fn) once, then the two entries
- * in the file operations and in the DRM driver.
+ * Per-file statistics: RKNPU_DEFINE_SHOW_FDINFO(fn, id) once, then the two
+ * entries in the file operations and in the DRM driver. Newer kernels number
+ * their clients themselves, older ones ask the function @id.
  */
 #ifdef HAVE_DRM_DRIVER_SHOW_FDINFO
-#define RKNPU_DEFINE_SHOW_FDINFO(fn)
+#define RKNPU_DEFINE_SHOW_FDINFO(fn, id)
 #define RKNPU_FOPS_FDINFO(fn)	.show_fdinfo = drm_show_fdinfo,
 #define RKNPU_DRM_FDINFO(fn)	.show_fdinfo = (fn),
 #else
-#define RKNPU_DEFINE_SHOW_FDINFO(fn) \
+#define RKNPU_DEFINE_SHOW_FDINFO(fn, id) \
 static void fn##_seq(struct seq_file *m, struct file *f) \
 { \
 	struct drm_file *file = f->private_data; \
 	struct drm_printer p = drm_seq_file_printer(m); \
 \
 	drm_printf(&p, "drm-driver:\t%s\n", file->minor->dev->driver->name); \
-	drm_printf(&p, "drm-client-id:\t%lx\n", hash_long((unsigned long)file, BITS_PER_LONG)); \
+	drm_printf(&p, "drm-client-id:\t%u\n", id(file)); \
 	fn(&p, file); \
 }
 #define RKNPU_FOPS_FDINFO(fn)	.show_fdinfo = fn##_seq,
@@ -59,12 +60,6 @@ static void fn##_seq(struct seq_file *m, struct file *f) \
 	.read		= drm_read, \
 	.llseek		= noop_llseek, \
 	.mmap		= drm_gem_mmap
-#endif
-
-#ifndef FOP_UNSIGNED_OFFSET
-#define RKNPU_FOPS_FLAGS
-#else
-#define RKNPU_FOPS_FLAGS	.fop_flags = FOP_UNSIGNED_OFFSET,
 #endif
 
 #ifndef HAVE_IMPORT_NS_TOKEN
