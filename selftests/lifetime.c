@@ -239,11 +239,11 @@ TEST_F(lifetime, file_lost_in_a_socket)
 	EXPECT_EQ(0, job_runs_soon(1));
 }
 
-TEST_F_TIMEOUT(lifetime, b15_two_hundred_careless_clients, 120)
+TEST_F_TIMEOUT(lifetime, b15_sixty_careless_clients, 120)
 {
 	int round;
 
-	for (round = 0; round < 200; round++) {
+	for (round = 0; round < 60; round++) {
 		struct npu_bo bo[4];
 		struct npu_job job;
 		int fd = npu_open(), i;

@@ -114,7 +114,7 @@ TEST_F(mem_destroy, b17_two_threads_destroy_one_handle_once)
 	int round;
 
 	pthread_barrier_init(&start, NULL, 2);
-	for (round = 0; round < 300; round++) {
+	for (round = 0; round < 200; round++) {
 		uint32_t handle = create(self->fd);
 		struct racer a = { self->fd, handle, &start, 1 }, b = a;
 		pthread_t thread;

@@ -261,7 +261,7 @@ TEST_F_TIMEOUT(multicore, b08_all_masks_at_once_from_many_files, 120)
 
 	for (i = 0; i < 16; i++) {
 		workers[i] = (struct worker){ .fd = npu_open(), .mask = masks[i % 8],
-					      .rounds = 20, .tasks = 1 + i };
+					      .rounds = 8, .tasks = 1 + i };
 		ASSERT_LE(0, workers[i].fd);
 		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
 	}
