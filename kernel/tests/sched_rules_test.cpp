@@ -56,8 +56,7 @@ TEST_CASE("a job for any core avoids the core that others ask for by name", "[sc
     CHECK(any->mask == 2);
 }
 
-TEST_CASE("a job for any core keeps to the cores it has work for", "[sched]")
-{
+TEST_CASE("a job for any core keeps to the cores it has work for", "[sched]") {
     Bench b;
     auto* c = b.client();
     auto* narrow = b.job(c);
