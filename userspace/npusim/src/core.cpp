@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t kMaxLogLines = 10000;
 constexpr size_t kMaxDeferredWrites = 4096;
+constexpr size_t kMaxArmedFaults = 64;
 constexpr uint32_t kIntBits = 0x1ffff;          // raw bits a completion or an error can set
 constexpr uint32_t kIdleIntMask = 0x8001ffffU;  // as boards read it before any driver wrote it
 
@@ -343,6 +344,17 @@ void Core::set_reset(bool asserted) {
         dma_.clear_abort();
     }
     update_line(false);
+}
+
+void Core::arm_fault(const FaultRule& rule, uint32_t jobs) {
+    std::lock_guard lock(mutex_);
+    if (jobs != 0 && armed_.size() < kMaxArmedFaults)
+        armed_.emplace_back(rule, jobs);
+}
+
+void Core::disarm_faults() {
+    std::lock_guard lock(mutex_);
+    armed_.clear();
 }
 
 bool Core::wait_idle(std::chrono::steady_clock::time_point deadline) {

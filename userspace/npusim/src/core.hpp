@@ -57,6 +57,8 @@ class Core {
     void set_job_handler(JobHandler handler);
     [[nodiscard]] bool irq_level() const { return line_.load(); }
     void set_reset(bool asserted);
+    void arm_fault(const FaultRule& rule, uint32_t jobs);
+    void disarm_faults();
     [[nodiscard]] bool wait_idle(std::chrono::steady_clock::time_point deadline);
     [[nodiscard]] CoreCounters counters() const;
 
@@ -89,6 +91,7 @@ class Core {
 
     // Worker thread.
     void worker();
+    JobFaults take_faults();
     void run_job();
     void run_tasks(Job& job);
     bool run_one_task(Job& job);
@@ -117,6 +120,7 @@ class Core {
                     // worker changes them while running_
     std::vector<std::pair<uint32_t, uint32_t>> deferred_;  // block writes that came during a job
     std::bitset<0x4000> unknown_seen_;
+    std::vector<std::pair<FaultRule, uint32_t>> armed_;  // with the jobs each is still due for
     CoreCounters counters_;
     JobHandler job_handler_;
     bool start_ = false;     // a job waits for the worker

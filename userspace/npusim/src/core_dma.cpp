@@ -59,6 +59,7 @@ void CoreDma::begin_job(const JobFaults& faults, bool record,
     bytes_read_ = 0;
     bytes_written_ = 0;
     ranges_.clear();
+    first_of_task_ = 0;
     live_ = std::move(live);
     stray_accesses_ = 0;
 }
@@ -142,7 +143,7 @@ void CoreDma::account(uint32_t iova, uint64_t len, Access access) {
         first_stray_ = {iova, len, access, false};
     if (!record_)
         return;
-    const size_t depth = std::min(ranges_.size(), kMergeDepth);
+    const size_t depth = std::min(ranges_.size() - first_of_task_, kMergeDepth);
     for (size_t i = 1; i <= depth; ++i) {
         DmaRange& range = ranges_[ranges_.size() - i];
         if (range.access != access || range.fetch != fetching_ || iova < range.iova ||

@@ -41,6 +41,8 @@ class CoreDma final : public DmaPort {
 
     /// Prepares for a job.
     void begin_job(const JobFaults& faults, bool record, std::shared_ptr<const LiveBuffers> live);
+    /// Accesses from here on are recorded apart from earlier ones.
+    void begin_task() { first_of_task_ = ranges_.size(); }
     /// Reads register commands; recorded as such.
     [[nodiscard]] bool fetch(uint32_t iova, std::span<std::byte> dst);
 
@@ -82,6 +84,7 @@ class CoreDma final : public DmaPort {
     uint64_t bytes_read_ = 0;
     uint64_t bytes_written_ = 0;
     std::vector<DmaRange> ranges_;
+    size_t first_of_task_ = 0;
     std::shared_ptr<const LiveBuffers> live_;
     uint64_t stray_accesses_ = 0;
     DmaRange first_stray_;

@@ -46,6 +46,18 @@ void Core::worker() {
     }
 }
 
+JobFaults Core::take_faults() {
+    JobFaults faults = options_.faults.for_job(index_, counters_.jobs);
+    for (auto& [rule, jobs] : armed_) {
+        apply_fault(rule, options_.faults.draw(index_, counters_.jobs, UINT64_MAX), faults);
+        --jobs;
+    }
+    std::erase_if(armed_, [](const auto& entry) { return entry.second == 0; });
+    if (poisoned_)
+        faults.hang_after = 0;
+    return faults;
+}
+
 void Core::run_job() {
     Job job;
     uint32_t dma_base = 0;
@@ -57,9 +69,7 @@ void Core::run_job() {
         job.address = pc_.base_address & npuregs::pc::kBaseAddressPcSourceAddr.mask();
         job.amounts = pc_.amounts;
         dma_base = pc_.dma_base;
-        job.faults = options_.faults.for_job(index_, counters_.jobs);
-        if (poisoned_)
-            job.faults.hang_after = 0;
+        job.faults = take_faults();
     }
     if (job.faults.spurious_irq)
         pulse_line();
@@ -116,6 +126,7 @@ bool Core::begin_task(Job& job, StreamEnd& end) {
 
 bool Core::run_one_task(Job& job) {
     StreamEnd end;
+    dma_.begin_task();
     job.ranges_before = dma_.ranges().size();
     job.read_before = dma_.bytes_read();
     job.written_before = dma_.bytes_written();

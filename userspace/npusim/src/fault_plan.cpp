@@ -113,11 +113,9 @@ uint64_t mix(uint64_t x) {
     return x ^ (x >> 31);
 }
 
-uint64_t draw(uint64_t seed, unsigned core, uint64_t job, size_t rule, unsigned purpose) {
-    return mix(mix(mix(mix(seed) ^ job) ^ core) ^ (rule * 4 + purpose));
-}
+}  // namespace
 
-void apply(const FaultRule& rule, uint64_t random, JobFaults& faults) {
+void apply_fault(const FaultRule& rule, uint64_t random, JobFaults& faults) {
     const auto value = static_cast<uint32_t>(rule.value);
     switch (rule.kind) {
         case FaultKind::kHang:
@@ -152,8 +150,6 @@ void apply(const FaultRule& rule, uint64_t random, JobFaults& faults) {
             break;
     }
 }
-
-}  // namespace
 
 std::string FaultPlan::add(std::string_view text) {
     text = trim(text);
@@ -210,6 +206,10 @@ std::string FaultPlan::add_lines(std::string_view text) {
     return {};
 }
 
+uint64_t FaultPlan::draw(unsigned core, uint64_t job, uint64_t index) const {
+    return mix(mix(mix(mix(seed_) ^ job) ^ core) ^ index);
+}
+
 JobFaults FaultPlan::for_job(unsigned core, uint64_t job) const {
     JobFaults faults;
     for (size_t i = 0; i < rules_.size(); ++i) {
@@ -217,9 +217,9 @@ JobFaults FaultPlan::for_job(unsigned core, uint64_t job) const {
         if ((rule.core && *rule.core != core) || job < rule.first_job || job > rule.last_job)
             continue;
         // 53 bits make a uniform double in [0, 1).
-        const double chance = static_cast<double>(draw(seed_, core, job, i, 0) >> 11) * 0x1.0p-53;
+        const double chance = static_cast<double>(draw(core, job, 2 * i) >> 11) * 0x1.0p-53;
         if (chance < rule.probability)
-            apply(rule, draw(seed_, core, job, i, 1), faults);
+            apply_fault(rule, draw(core, job, 2 * i + 1), faults);
     }
     return faults;
 }

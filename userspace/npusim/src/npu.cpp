@@ -64,6 +64,16 @@ void Npu::assert_reset(uint32_t core_mask, bool asserted) {
             impl_->cores[i]->set_reset(asserted);
 }
 
+void Npu::arm_fault(unsigned core, const FaultRule& rule, uint32_t jobs) {
+    if (core < impl_->cores.size())
+        impl_->cores[core]->arm_fault(rule, jobs);
+}
+
+void Npu::disarm_faults() {
+    for (auto& core : impl_->cores)
+        core->disarm_faults();
+}
+
 bool Npu::wait_idle(unsigned timeout_ms) {
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(timeout_ms);
     for (auto& core : impl_->cores)

@@ -11,7 +11,6 @@ namespace rknpusim {
 
 namespace {
 
-constexpr unsigned kHResetShift = 8;
 constexpr unsigned kQuiesceMs = 4000;  // below the client's message timeout of 5 s
 
 }  // namespace
@@ -25,6 +24,8 @@ std::unique_ptr<Board> Board::create(const npusim::SocConfig& soc, npusim::NpuOp
     board->sram_ = std::move(*mapping);
     board->sram_used_ = std::min<uint64_t>(soc.sram_size, kSramBarSize);
     board->npu_ = std::make_unique<npusim::Npu>(soc, board->memory_, std::move(options));
+    board->control_ = std::make_unique<BoardControl>(
+        *board->npu_, [raw = board.get()](std::string line) { raw->log(std::move(line)); });
     board->place_sram(kDefaultSramAddress);
     return board;
 }
@@ -42,15 +43,6 @@ void Board::place_sram(uint64_t address) {
         log(text);
         sram_address_ = 0;
     }
-}
-
-void Board::write_resets(uint32_t value) {
-    const auto held = [](uint32_t word) { return word | word >> kHResetShift; };
-    const uint32_t before = held(resets_);
-    const uint32_t after = held(value);
-    resets_ = value;
-    npu_->assert_reset(after & ~before, true);
-    npu_->assert_reset(before & ~after, false);
 }
 
 int Board::map(uint64_t address, uint64_t size, uint64_t offset, bool writable, UniqueFd fd) {

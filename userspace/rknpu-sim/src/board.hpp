@@ -8,14 +8,12 @@
 #include <string>
 #include <vector>
 
+#include "control.hpp"
 #include "npusim/npu.hpp"
 #include "os.hpp"
 
 namespace rknpusim {
 
-/// Register of core 0's window that a "snps,dw-high-reset" controller drives: bit n asserts the
-/// A reset, bit 8 + n the H reset of core n. Either holds the core in reset.
-inline constexpr uint32_t kResetRegister = 0xf000;
 inline constexpr uint64_t kSramBarSize = 1U << 20;
 inline constexpr uint64_t kDefaultSramAddress = 0x10000000;
 
@@ -31,8 +29,7 @@ class Board {
     /// The SRAM's address as the guest's PCI host has placed it.
     void place_sram(uint64_t address);
 
-    [[nodiscard]] uint32_t read_resets() const { return resets_; }
-    void write_resets(uint32_t value);
+    [[nodiscard]] BoardControl& control() { return *control_; }
 
     /// Guest memory; each function reports the same ranges. Return 0 or an errno.
     int map(uint64_t address, uint64_t size, uint64_t offset, bool writable, UniqueFd fd);
@@ -61,9 +58,9 @@ class Board {
     Mapping sram_;
     uint64_t sram_address_ = 0;
     uint64_t sram_used_ = 0;  // bytes that exist on the chip
-    uint32_t resets_ = 0;
     std::vector<std::string> log_;
-    std::unique_ptr<npusim::Npu> npu_;  // last: its workers use the memory above
+    std::unique_ptr<npusim::Npu> npu_;  // its workers use the memory above
+    std::unique_ptr<BoardControl> control_;
 };
 
 }  // namespace rknpusim

@@ -10,6 +10,7 @@
 #include <fstream>
 #include <sstream>
 
+#include "observers.hpp"
 #include "server.hpp"
 
 namespace {
@@ -26,6 +27,7 @@ constexpr const char* kFooter =
     "  3  a job asked for something the model does not execute (see the log)\n"
     "  4  a page fault or bus error happened\n"
     "  5  a job touched memory outside the live buffers\n"
+    "  6  a register was touched without power or clock, or the clock raised without power\n"
     "Fault rules: kind[:key=value,...] with kinds hang late drop-irq spurious-irq wrong-status\n"
     "page-fault poison low-4g bus-error delay, keys core job value p; for example\n"
     "  --fault hang:core=1,job=3,value=2    --fault delay:value=500,p=0.2";
@@ -38,7 +40,7 @@ struct Arguments {
     std::vector<std::string> faults;
     uint64_t seed = 0;
     std::string log;
-    std::string trace;
+    rknpusim::ObserverOptions observe;
     bool reference = false;
     unsigned threads = 1;
     bool allow_refused = false;
@@ -57,6 +59,10 @@ void add_options(CLI::App& app, Arguments& args) {
     app.add_option("--fault", args.faults, "One fault rule; may be repeated");
     app.add_option("--seed", args.seed, "Seed of the fault plan's random draws");
     app.add_option("--log", args.log, "File for refusals, faults and warnings (default: stderr)");
+    app.add_option("--trace", args.observe.trace_file,
+                   "File for one JSON line per task and job (registers, DMA ranges, checksums)");
+    app.add_flag("--lint", args.observe.lint, "Log what looks wrong in tasks that do run");
+    app.add_flag("--estimate", args.observe.estimate, "Print estimated NPU time at the end");
     app.add_flag("--reference", args.reference, "Compute with the plain reference loops");
     app.add_option("--threads", args.threads, "Threads one task may use")->check(CLI::Range(1, 64));
     app.add_flag("--allow-refused", args.allow_refused, "Refused jobs do not fail the run");
@@ -129,7 +135,15 @@ ExitCode serve(const Arguments& args) {
             return fail(args.log + ": " + std::strerror(errno));
     }
     std::FILE* log_to = log ? log.get() : stderr;
+    const auto log_line = [log_to](const std::string& line) {
+        fmt::print(log_to, "{}\n", line);
+        std::fflush(log_to);
+    };
     const rknpusim::UniqueFd stop = make_stop_fd();
+    rknpusim::Observers observers;
+    if (const std::string error = observers.attach(args.observe, soc, options, log_line);
+        !error.empty())
+        return fail(error);
     const auto board = rknpusim::Board::create(soc, std::move(options));
     if (!stop || !board)
         return fail(std::string("set-up: ") + std::strerror(errno));
@@ -137,14 +151,14 @@ ExitCode serve(const Arguments& args) {
     server_options.socket_dir = args.socket_dir;
     server_options.allow_refused = args.allow_refused;
     server_options.allow_faults = args.allow_faults;
-    server_options.log = [log_to](const std::string& line) {
-        fmt::print(log_to, "{}\n", line);
-        std::fflush(log_to);
-    };
+    server_options.log = log_line;
+    board->npu().set_job_handler(observers.job_handler());
     rknpusim::Server server(*board, std::move(server_options));
     if (const std::string error = server.listen(); !error.empty())
         return fail(error);
     const ExitCode code = server.run(stop.get());
+    for (const std::string& line : observers.report())
+        fmt::print("{}\n", line);
     fmt::print("{} exit={}\n", server.summary(), static_cast<int>(code));
     return code;
 }

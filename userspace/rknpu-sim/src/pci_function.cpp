@@ -180,19 +180,21 @@ void CoreFunction::reset() {
     board_.npu().assert_reset(1U << core_, true);
     board_.npu().assert_reset(1U << core_, false);
     if (core_ == 0)
-        board_.write_resets(0);
+        board_.control().reset();
 }
 
 uint32_t CoreFunction::read_word(uint32_t offset) {
-    if (core_ == 0 && offset == kResetRegister)
-        return board_.read_resets();
-    return board_.npu().read(core_, offset);
+    BoardControl& control = board_.control();
+    if (core_ == 0 && BoardControl::owns(offset))
+        return control.read(offset);
+    return control.check_access(core_, offset) ? board_.npu().read(core_, offset) : ~0U;
 }
 
 void CoreFunction::write_word(uint32_t offset, uint32_t value) {
-    if (core_ == 0 && offset == kResetRegister)
-        board_.write_resets(value);
-    else
+    BoardControl& control = board_.control();
+    if (core_ == 0 && BoardControl::owns(offset))
+        control.write(offset, value);
+    else if (control.check_access(core_, offset))
         board_.npu().write(core_, offset, value);
 }
 

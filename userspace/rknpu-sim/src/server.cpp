@@ -171,12 +171,15 @@ ExitCode Server::run(int stop_fd) {
         return kExitFault;
     if (board_.npu().stray_count() != 0)
         return kExitStray;
+    if (board_.control().total_violations() != 0)
+        return kExitPower;
     return kExitOk;
 }
 
 std::string Server::summary() {
-    std::string line = fmt::format("rknpu-sim: refused={} stray={}", board_.npu().refused_count(),
-                                   board_.npu().stray_count());
+    std::string line =
+        fmt::format("rknpu-sim: refused={} stray={} violations={}", board_.npu().refused_count(),
+                    board_.npu().stray_count(), board_.control().total_violations());
     for (unsigned i = 0; i < board_.npu().soc().cores; ++i) {
         const npusim::CoreCounters c = board_.npu().counters(i);
         line += fmt::format(

@@ -21,6 +21,7 @@ enum ExitCode : int {
     kExitRefused = 3,   ///< a job asked for something the model does not execute
     kExitFault = 4,     ///< page fault or bus error
     kExitStray = 5,     ///< a job touched memory outside the live buffers
+    kExitPower = 6,     ///< registers touched without power, or the clock raised without
 };
 
 struct ServerOptions {

@@ -126,6 +126,81 @@ TEST_CASE("the reset register holds cores and reads back") {
     b.close();
 }
 
+TEST_CASE("faults are armed from the guest for the next jobs") {
+    const auto board = make_board();
+    rknpusim::CoreFunction core(*board, 0);
+    Client client(core);
+    client.hello();
+    CHECK(client.read32(0, 0xe000) == 0x534b5052);
+    const auto start = [&] {
+        client.write32(0, 0x24, 0x1ffff);
+        client.write32(0, 0x10, 0x20);
+        client.write32(0, 0x30, 0x7001);
+        client.write32(0, 0x08, 1);
+        client.write32(0, 0x08, 0);
+        REQUIRE(board->npu().wait_idle(2000));
+    };
+    const UniqueFd memory = rknpusim::make_memfd("ram", kRamSize);
+    auto mapping = rknpusim::Mapping::map(memory.get(), 0, kRamSize, true);
+    const std::vector<uint64_t> words = {0,
+                                         0,
+                                         word(0x1001, 0x4020, 0x1000),
+                                         word(0x1001, 0x4044, 7),
+                                         word(0x0041, 0, 0),
+                                         word(0x0081, 8, 0x18)};
+    std::memcpy(mapping->bytes().data() + 0x10, words.data(), words.size() * 8);
+    client.dma_map(0, kRamSize, 0, {memory.get()});
+    client.write32(0, 0x14, 1);
+    client.write32(0, 0xe010, 4);  // wrong status, core 0
+    client.write32(0, 0xe014, 0x800);
+    client.write32(0, 0xe018, 2);
+    for (const uint32_t raw : {0x800U, 0x800U, 0x100U}) {
+        start();
+        CHECK(client.read32(0, 0x2c) == raw);
+    }
+    client.write32(0, 0xe010, 0xff00);  // hang, all cores
+    client.write32(0, 0xe018, 5);
+    client.write32(0, 0xe018, 0);
+    start();
+    CHECK(client.read32(0, 0x2c) != 0);
+}
+
+TEST_CASE("registers without power or clock are violations") {
+    const auto board = make_board();
+    rknpusim::CoreFunction first(*board, 0);
+    rknpusim::CoreFunction second(*board, 1);
+    Client a(first);
+    Client b(second);
+    a.hello();
+    b.hello();
+    b.write32(0, 0x34, 0x10);
+    CHECK(a.read32(0, 0xe020) == 7);
+    a.write32(0, 0xe020, 5);
+    CHECK(a.read32(0, 0xe030) == 0);
+    CHECK(b.read32(0, 0x34) == 0xffffffff);
+    b.write32(0, 0x34, 0x20);
+    CHECK(a.read32(0, 0xe030) == 2);
+    a.write32(0, 0xe030, 0);
+    a.write32(0, 0xe02c, 1);  // the next switch-on fails
+    a.write32(0, 0xe020, 7);
+    CHECK(a.read32(0, 0xe020) == 5);
+    a.write32(0, 0xe020, 7);
+    CHECK(a.read32(0, 0xe020) == 7);
+    CHECK(b.read32(0, 0x34) == 0);  // state lost
+    CHECK(a.read32(0, 0xe030) == 0);
+    a.write32(0, 0xe024, 1000000000);
+    CHECK(a.read32(0, 0xe030) == 0);
+    a.write32(0, 0xe020, 6);  // power cut at full clock
+    CHECK(a.read32(0, 0xe030) == 1);
+    a.write32(0, 0xe024, 200000000);
+    a.write32(0, 0xe024, 300000000);  // raised without power
+    CHECK(a.read32(0, 0xe030) == 2);
+    a.write32(0, 0xe020, 7);
+    a.write32(0, 0xe028, 0);
+    CHECK(b.read32(0, 0x0) == 0xffffffff);
+    CHECK(board->control().total_violations() == 5);
+}
+
 TEST_CASE("configuration space keeps what a device keeps") {
     const auto board = make_board();
     rknpusim::CoreFunction core(*board, 2);

@@ -50,6 +50,9 @@ struct JobFaults {
     bool low_4g = false;
 };
 
+/// Adds the effect of one rule to `faults`; `random` decides the length of kDelay.
+void apply_fault(const FaultRule& rule, uint64_t random, JobFaults& faults);
+
 /// Draws depend only on seed, core, job number and rule, never on timing.
 class FaultPlan {
  public:
@@ -58,6 +61,9 @@ class FaultPlan {
 
     void add(const FaultRule& rule) { rules_.push_back(rule); }
     void set_seed(uint64_t seed) { seed_ = seed; }
+
+    /// Random word for rule `index` of a job.
+    [[nodiscard]] uint64_t draw(unsigned core, uint64_t job, uint64_t index) const;
 
     /// Adds the rule written in `text`. Returns an error text, empty on success.
     [[nodiscard]] std::string add(std::string_view text);

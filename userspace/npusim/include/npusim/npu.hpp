@@ -128,6 +128,11 @@ class Npu {
     /// A core whose job was refused, faulted or hung starts no job until it was reset.
     void assert_reset(uint32_t core_mask, bool asserted);
 
+    /// A fault for the next `jobs` jobs of a core, whatever the fault plan says; the rule's core
+    /// and job range are not looked at.
+    void arm_fault(unsigned core, const FaultRule& rule, uint32_t jobs);
+    void disarm_faults();
+
     /// Waits until no core runs a job; false when that takes longer than timeout_ms.
     [[nodiscard]] bool wait_idle(unsigned timeout_ms);
 

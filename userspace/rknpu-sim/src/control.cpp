@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: MIT
+#include "control.hpp"
+
+#include <fmt/format.h>
+#include <utility>
+
+namespace rknpusim {
+
+namespace {
+
+constexpr uint32_t kPageSize = 0x1000;
+constexpr uint32_t kAllCores = 0x7;
+constexpr uint32_t kEveryCore = 0xff;
+constexpr unsigned kHResetShift = 8;
+// Up to here the clock comes from a PLL outside the power island (RK3588).
+constexpr uint32_t kSafeRate = 200'000'000;
+constexpr uint64_t kMaxLoggedViolations = 100;
+
+uint32_t held(uint32_t resets) {
+    return (resets | resets >> kHResetShift) & kAllCores;
+}
+
+}  // namespace
+
+BoardControl::BoardControl(npusim::Npu& npu, Log log) : npu_(npu), log_(std::move(log)) {
+    reset();
+}
+
+void BoardControl::reset() {
+    if (resets_ != 0)
+        write_resets(0);
+    npu_.disarm_faults();
+    fault_ = fault_value_ = power_fail_ = 0;
+    power_ = kAllCores;
+    rate_ = kSafeRate;
+    clock_on_ = 1;
+}
+
+bool BoardControl::owns(uint32_t offset) {
+    return offset == kResetRegister ||
+           (offset >= kControlPage && offset < kControlPage + kPageSize);
+}
+
+uint32_t BoardControl::read(uint32_t offset) const {
+    switch (offset) {
+        case kControlId:
+            return kControlIdValue;
+        case kControlFault:
+            return fault_;
+        case kControlValue:
+            return fault_value_;
+        case kControlPower:
+            return power_;
+        case kControlClockRate:
+            return rate_;
+        case kControlClockOn:
+            return clock_on_;
+        case kControlPowerFail:
+            return power_fail_;
+        case kControlViolations:
+            return static_cast<uint32_t>(violations_);
+        case kResetRegister:
+            return resets_;
+        default:
+            return 0;
+    }
+}
+
+void BoardControl::write(uint32_t offset, uint32_t value) {
+    switch (offset) {
+        case kControlFault:
+            fault_ = value;
+            break;
+        case kControlValue:
+            fault_value_ = value;
+            break;
+        case kControlJobs:
+            arm(value);
+            break;
+        case kControlPower:
+            set_power(value & kAllCores);
+            break;
+        case kControlClockRate:
+            set_rate(value);
+            break;
+        case kControlClockOn:
+            clock_on_ = value & 1U;
+            break;
+        case kControlPowerFail:
+            power_fail_ = value;
+            break;
+        case kControlViolations:
+            violations_ = 0;
+            break;
+        case kResetRegister:
+            write_resets(value);
+            break;
+        default:
+            break;
+    }
+}
+
+void BoardControl::arm(uint32_t jobs) {
+    if (jobs == 0) {
+        npu_.disarm_faults();
+        return;
+    }
+    npusim::FaultRule rule;
+    const uint32_t kind = fault_ & 0xffU;
+    const uint32_t core = fault_ >> 8 & 0xffU;
+    if (kind > static_cast<uint32_t>(npusim::FaultKind::kDelay)) {
+        log_(fmt::format("board control: no fault has the number {}", kind));
+        return;
+    }
+    rule.kind = static_cast<npusim::FaultKind>(kind);
+    rule.value = fault_value_;
+    for (unsigned i = 0; i < npu_.soc().cores; ++i)
+        if (core == i || core == kEveryCore)
+            npu_.arm_fault(i, rule, jobs);
+}
+
+void BoardControl::violation(std::string line) {
+    ++violations_;
+    if (++total_violations_ <= kMaxLoggedViolations)
+        log_("violation: " + std::move(line));
+}
+
+void BoardControl::set_power(uint32_t value) {
+    const uint32_t rising = value & ~power_;
+    if (rising != 0 && power_fail_ != 0) {
+        --power_fail_;
+        value &= power_;
+    }
+    const uint32_t falling = power_ & ~value;
+    if ((falling & 1U) != 0 && rate_ > kSafeRate)
+        violation(fmt::format("K13: power of core 0 cut at a clock of {} Hz", rate_));
+    power_ = value;
+    // What loses power loses its state; a running job ends.
+    npu_.assert_reset(falling & ~held(resets_), true);
+    npu_.assert_reset(falling & ~held(resets_), false);
+}
+
+void BoardControl::set_rate(uint32_t hz) {
+    if (hz > kSafeRate && (power_ & 1U) == 0)
+        violation(fmt::format("K13: clock raised to {} Hz while core 0's domain is off", hz));
+    rate_ = hz;
+}
+
+void BoardControl::write_resets(uint32_t value) {
+    const uint32_t before = held(resets_);
+    const uint32_t after = held(value);
+    resets_ = value;
+    npu_.assert_reset(after & ~before, true);
+    npu_.assert_reset(before & ~after, false);
+}
+
+bool BoardControl::check_access(unsigned core, uint32_t offset) {
+    if ((power_ >> core & 1U) != 0 && clock_on_ != 0)
+        return true;
+    violation(fmt::format("K14: register 0x{:04x} of core {} touched without {}", offset, core,
+                          clock_on_ != 0 ? "power" : "clock"));
+    return false;
+}
+
+}  // namespace rknpusim
