@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: MIT
+/*
+ * Every allocation of a request fails once. The request must answer with an
+ * error and leave nothing behind, or work all the same; splats and leaks are
+ * found by the checkers of a debug kernel. Needs CONFIG_FAULT_INJECTION with
+ * FAILSLAB and FAIL_PAGE_ALLOC, debugfs and root; see the file config.
+ */
+#define _GNU_SOURCE
+#include <fcntl.h>
+
+#include "harness.h"
+#include "npu_device.h"
+#include "npu_jobs.h"
+
+#define MAX_ALLOCATIONS 2000
+
+static int fail_file = -1;
+
+static void write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY);
+
+	if (fd < 0)
+		return;
+	if (write(fd, text, strlen(text)) < 0)
+		perror(path);
+	close(fd);
+}
+
+static int set_up(void)
+{
+	write_text("/sys/kernel/debug/failslab/ignore-gfp-wait", "N");
+	write_text("/sys/kernel/debug/fail_page_alloc/ignore-gfp-wait", "N");
+	write_text("/sys/kernel/debug/fail_page_alloc/ignore-gfp-highmem", "N");
+	write_text("/sys/kernel/debug/fail_page_alloc/min-order", "0");
+	fail_file = open("/proc/self/fail-nth", O_RDWR);
+	return fail_file < 0 ? -errno : 0;
+}
+
+static void arm(int nth)
+{
+	char text[16];
+	int length = snprintf(text, sizeof(text), "%d", nth);
+
+	if (pwrite(fail_file, text, (size_t)length, 0) < 0)
+		perror("fail-nth");
+}
+
+/* Returns true if an allocation was made to fail since arm(). */
+static bool disarm(void)
+{
+	char text[16] = "";
+	ssize_t got = pread(fail_file, text, sizeof(text) - 1, 0);
+
+	arm(0);
+	return got > 0 && atoi(text) == 0;
+}
+
+struct world {
+	int fd;
+	struct npu_job job;
+	struct npu_bo bo;
+	int dmabuf;
+};
+
+static int op_open(struct world *world)
+{
+	int fd = npu_open();
+
+	(void)world;
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static int op_create(struct world *world, uint32_t flags)
+{
+	struct npu_bo bo;
+	int ret = npu_bo_create(world->fd, flags, 5 * NPU_PAGE, &bo);
+
+	if (!ret) {
+		memset(bo.map, 1, bo.size);
+		npu_bo_destroy(&bo);
+	}
+	return ret;
+}
+
+static int op_create_scattered(struct world *world)
+{
+	return op_create(world, NPU_MEM_DATA);
+}
+
+static int op_create_contiguous(struct world *world)
+{
+	return op_create(world, RKNPU_MEM_CACHEABLE | RKNPU_MEM_KERNEL_MAPPING);
+}
+
+static int op_create_sram(struct world *world)
+{
+	return op_create(world, 0x103);
+}
+
+static int op_submit(struct world *world)
+{
+	return npu_job_run(&world->job, 0);
+}
+
+static int op_submit_fenced(struct world *world)
+{
+	struct rknpu_submit args = npu_job_args(&world->job, 7);
+	int ret;
+
+	args.flags |= RKNPU_JOB_NONBLOCK | RKNPU_JOB_FENCE_OUT;
+	ret = npu_submit(world->fd, &args);
+	if (!ret)
+		close(args.fence_fd);
+	return ret;
+}
+
+static int op_sync(struct world *world)
+{
+	return npu_bo_sync(&world->bo, RKNPU_MEM_SYNC_MASK, 0, world->bo.size);
+}
+
+static int op_export(struct world *world)
+{
+	int fd = npu_export(world->fd, world->bo.handle);
+
+	if (fd >= 0)
+		close(fd);
+	return fd < 0 ? fd : 0;
+}
+
+static int op_import(struct world *world)
+{
+	struct rknpu_mem_create info = { 0 };
+	int other = npu_open(), ret;
+
+	if (other < 0)
+		return other;
+	ret = npu_import(other, world->dmabuf, &info.handle);
+	ret = ret ? ret : npu_ioctl(other, DRM_IOCTL_RKNPU_MEM_CREATE, &info);
+	close(other);
+	return ret;
+}
+
+static int op_reset(struct world *world)
+{
+	uint32_t value = 0;
+
+	return npu_action(world->fd, RKNPU_ACT_RESET, &value);
+}
+
+static int make_world(struct world *world)
+{
+	int ret;
+
+	world->fd = npu_open();
+	if (world->fd < 0)
+		return world->fd;
+	ret = npu_job_init(&world->job, world->fd, 2, 3);
+	if (ret)
+		return ret;
+	npu_job_add_offset(&world->job, 0, 1, 1);
+	npu_job_add_offset(&world->job, 1, 2, 1);
+	npu_job_seal(&world->job);
+	ret = npu_bo_create(world->fd, NPU_MEM_DATA, 3 * NPU_PAGE, &world->bo);
+	if (ret)
+		return ret;
+	world->dmabuf = npu_export(world->fd, world->bo.handle);
+	return world->dmabuf < 0 ? world->dmabuf : 0;
+}
+
+static void sweep(struct test_case *_test, int (*op)(struct world *world))
+{
+	struct world world;
+	int ret, nth, failed = 0;
+
+	ret = make_world(&world);
+	if (ret == -ENODEV)
+		SKIP(return, "no DRM device named rknpu");
+	ASSERT_EQ(0, ret);
+	ret = set_up();
+	if (ret)
+		SKIP(return, "no /proc/self/fail-nth (%s)", strerror(-ret));
+	for (nth = 1; nth < MAX_ALLOCATIONS; nth++) {
+		arm(nth);
+		ret = op(&world);
+		if (!disarm())
+			break;
+		failed += ret != 0;
+		EXPECT_TRUE(ret == 0 || ret == -ENOMEM || ret == -ENODEV);
+	}
+	TH_LOG("%d allocations, %d of them end the request", nth - 1, failed);
+	EXPECT_GT(MAX_ALLOCATIONS, nth);
+	EXPECT_EQ(0, ret);
+	EXPECT_EQ(0, op(&world));
+	EXPECT_EQ(0, npu_healthy());
+}
+
+#define SWEEP(name) \
+	TEST_TIMEOUT(fail_nth_##name, 300) \
+	{ \
+		sweep(_test, op_##name); \
+	}
+
+SWEEP(open)
+SWEEP(create_scattered)
+SWEEP(create_contiguous)
+SWEEP(create_sram)
+SWEEP(submit)
+SWEEP(submit_fenced)
+SWEEP(sync)
+SWEEP(export)
+SWEEP(import)
+SWEEP(reset)
+
+TEST_HARNESS_MAIN
