@@ -316,7 +316,7 @@ static void *rknpu_gem_vmap_pages(struct rknpu_gem_object *bo)
 		return NULL;
 	for_each_sgtable_sg(bo->sgt, sg, i) {
 		for (offset = 0; offset < sg->length && k < n; offset += PAGE_SIZE)
-			pages[k++] = nth_page(sg_page(sg), offset >> PAGE_SHIFT);
+			pages[k++] = pfn_to_page(page_to_pfn(sg_page(sg)) + PHYS_PFN(offset));
 	}
 	vaddr = vmap(pages, n, VM_MAP, prot);
 	kvfree(pages);

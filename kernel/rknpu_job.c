@@ -650,5 +650,5 @@ void rknpu_jobs_fini(struct rknpu_device *ndev)
 		rknpu_job_abort(to_rknpu_job(next), -ENODEV);
 	spin_unlock_irq(&ndev->job_lock);
 	flush_workqueue(ndev->wq);
-	del_timer_sync(&ndev->watchdog);
+	timer_delete_sync(&ndev->watchdog);
 }

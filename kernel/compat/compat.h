@@ -12,5 +12,6 @@
 #include "compat_iommu.h"
 #include "compat_mm.h"
 #include "compat_platform.h"
+#include "compat_time.h"
 
 #endif
