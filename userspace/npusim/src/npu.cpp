@@ -8,8 +8,6 @@
 
 namespace npusim {
 
-std::unique_ptr<TaskRunner> make_engine_runner(const SocConfig& soc, const NpuOptions& options);
-
 struct Npu::Impl {
     SocConfig soc;
     NpuOptions options;

@@ -97,6 +97,10 @@ struct NpuOptions {
     std::function<std::unique_ptr<TaskRunner>(unsigned core)> make_runner;
 };
 
+/// The default runner.
+[[nodiscard]] std::unique_ptr<TaskRunner> make_engine_runner(const SocConfig& soc,
+                                                             const NpuOptions& options);
+
 /// Thread safe. Register accesses never compute and never wait for a job.
 class Npu {
  public:
