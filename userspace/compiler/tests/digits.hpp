@@ -18,7 +18,7 @@ struct Digit {
 /// userspace/models/digits/<name>, whole.
 std::vector<std::byte> read_digits_file(const std::string& name);
 
-/// The network built from digits.json and digits.f32. Fails the test when it cannot be built.
+/// The network built from digits.json and digits.bin. Fails the test when it cannot be built.
 QuantizedGraph quantized_digits();
 
 /// All 1,000 digits of test_sheet.png with their labels.

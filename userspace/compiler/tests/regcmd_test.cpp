@@ -168,6 +168,64 @@ TEST_CASE("convolution: negative plane stride of a single pixel") {
     CHECK(r[0x403c] == 0x3e703ff);
 }
 
+TEST_CASE("convolution: 16-bit floats, direct and depthwise") {
+    ConvTask task;
+    task.input_precision = Precision::kFp16;
+    task.output_precision = Precision::kFp16;
+    task.input = {{kInput, 0}, 151, 20, 32, 151, 3020};
+    task.output = {{kOutput, 0}, 151, 20, 16, 151, 3020};
+    task.weights = {kWeights, 0};
+    task.banks = {6, 6};
+    task.stage.bias_scale = {BiasScale::Source::kBias, {kOperands, 0}, 0, 1, 0};
+    task.stage.relu = true;
+    RegcmdBuilder builder;
+    REQUIRE(builder.append(task, 0) == std::nullopt);
+    auto r = registers(builder, 0);
+    CHECK(r[0x100c] == 0x120);
+    CHECK(r[0x1024] == 0x1f0020);
+    CHECK(r[0x1030] == 0x400);
+    CHECK(r[0x1034] == 0x40);
+    CHECK(r[0x1038] == 0x1010010);
+    CHECK(r[0x1040] == 0x66);
+    CHECK(r[0x1044] == 0x97);
+    CHECK(r[0x1080] == 0x970);
+    CHECK(r[0x3010] == 0x200);
+    CHECK(r[0x3018] == 0xf);
+    CHECK(r[0x4010] == 0x48000002);
+    CHECK(r[0x403c] == 0xf000f);
+    CHECK(r[0x4040] == 0x20150);
+    CHECK(r[0x4048] == 0);
+    CHECK(r[0x4050] == 0x126);
+    CHECK(r[0x4060] == 0x12);
+    CHECK(r[0x4084] == 0x10001);
+    CHECK(r[0x40c0] == 0x17980);
+    CHECK(r[0x501c] == 2);
+    CHECK(r[0x5044] == 0x17850);
+
+    task.depthwise = true;
+    task.input.channels = 16;
+    task.window = {3, 1, 1, 1, 1, 0, 1, 1};
+    task.stage.relu = false;
+    REQUIRE(builder.append(task, 0) == std::nullopt);
+    r = registers(builder, 1);
+    CHECK(r[0x100c] == 0x123);
+    CHECK(r[0x1030] == 0x60);
+    CHECK(r[0x1038] == 0x1030001);
+    CHECK(r[0x1044] == 0x4c);
+    CHECK(r[0x1068] == 1);
+    CHECK(r[0x3010] == 0x202);
+    CHECK(r[0x403c] == 0xf001f);
+    CHECK(r[0x4050] == 0x36e);
+    CHECK(r[0x40c0] == 0x2f300);
+    CHECK(r[0x5044] == 0x17856);
+
+    // Without a bias nothing is read by the DPU, and its read engine gets no registers.
+    task.stage.bias_scale = {};
+    REQUIRE(builder.append(task, 0) == std::nullopt);
+    CHECK(builder.tasks()[2].amount == 108);
+    CHECK(builder.tasks()[2].enable_mask == 0xd);
+}
+
 TEST_CASE("convolution with a second tensor: alternating surfaces") {
     ConvTask task = digit_conv();
     task.input = {{kInput, 0}, 56, 44, 144, 56, 3136};
