@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#include <catch2/catch.hpp>
+#include <cstring>
+#include <random>
+
+#include "runtime/convert.hpp"
+#include "runtime/half.hpp"
+
+using namespace rknpu;  // NOLINT: tests of this namespace
+
+namespace {
+
+ElementView view(DataType type, ImageLayout layout, bool quantised = false, float scale = 1,
+                 int32_t zero = 0) {
+    return {type, quantised, scale, zero, layout};
+}
+
+std::vector<std::byte> random_elements(const ElementView& of, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<std::byte> out(of.bytes());
+    const size_t width = bits_of(of.type) / 8;
+    for (size_t i = 0; i * width < out.size(); ++i) {
+        const float real = std::uniform_real_distribution<float>(-300, 300)(random);
+        if (of.type == DataType::kFloat32) {
+            std::memcpy(out.data() + i * width, &real, width);
+        } else if (of.type == DataType::kFloat16) {
+            const uint16_t half = float_to_half(real);
+            std::memcpy(out.data() + i * width, &half, width);
+        } else {
+            const auto code = static_cast<uint8_t>(random());
+            std::memset(out.data() + i * width, 0, width);
+            out[i * width] = static_cast<std::byte>(code);
+        }
+    }
+    return out;
+}
+
+void check_equal(const ElementView& from, const ElementView& to, const ChannelMap& map) {
+    const auto source = random_elements(from, 11);
+    std::vector<std::byte> fast(to.bytes());
+    std::vector<std::byte> plain(to.bytes());
+    convert(from, source, to, fast, map);
+    convert_reference(from, source, to, plain, map);
+    CHECK(fast == plain);
+}
+
+}  // namespace
+
+TEST_CASE("Y1 elements of NC1HWC2 lie in the documented order", "[convert][Y1]") {
+    // (1, 13, 4, 4) int8 with 8 lanes becomes (1, 2, 4, 4, 8), the manual's example.
+    const auto layout = ImageLayout::native(1, 13, 4, 4, 2, 8);
+    CHECK(layout.storage() == 256);
+    CHECK(layout.index(0, 0, 0, 0) == 0);
+    CHECK(layout.index(0, 7, 0, 0) == 7);
+    CHECK(layout.index(0, 0, 0, 1) == 8);
+    CHECK(layout.index(0, 0, 1, 0) == 32);
+    CHECK(layout.index(0, 8, 0, 0) == 128);
+    CHECK(layout.index(0, 12, 3, 3) == 128 + 15 * 8 + 4);
+}
+
+TEST_CASE("fast and plain conversions agree byte for byte", "[convert]") {
+    const uint32_t c = GENERATE(1u, 3u, 4u, 13u, 32u);
+    const uint32_t h = 5;
+    const uint32_t w = GENERATE(7u, 16u, 300u);
+    const ChannelMap none;
+    const ChannelMap map{std::vector<float>(c, 127.5f), std::vector<float>(c, 63.0f), {}};
+    const auto plain = ImageLayout::plain(1, c, h, w);
+    const auto nhwc = ImageLayout::nhwc(1, c, h, w, w);
+    const auto wide = ImageLayout::nhwc(1, c, h, w, w + 5);
+    auto int8 = ImageLayout::native(1, c, h, w, (c + 15) / 16, 16);
+    auto half = ImageLayout::native(1, c, h, w, (c + 7) / 8, 8);
+    int8.plane = half.plane = (h * w + 3) / 4 * 4;
+
+    check_equal(view(DataType::kUint8, nhwc), view(DataType::kInt8, wide, true, 0.02f, -14), map);
+    check_equal(view(DataType::kUint8, nhwc), view(DataType::kInt8, int8, true, 0.02f, -14), map);
+    check_equal(view(DataType::kUint8, plain), view(DataType::kFloat16, half), map);
+    check_equal(view(DataType::kFloat32, nhwc), view(DataType::kInt8, int8, true, 2.5f, 3), none);
+    check_equal(view(DataType::kFloat32, plain), view(DataType::kFloat16, half), map);
+    check_equal(view(DataType::kInt8, int8, true, 0.5f, 7), view(DataType::kFloat32, plain), none);
+    check_equal(view(DataType::kInt8, int8), view(DataType::kInt8, plain), none);
+    check_equal(view(DataType::kInt8, plain), view(DataType::kInt8, int8), none);
+    check_equal(view(DataType::kFloat16, half), view(DataType::kFloat32, plain), none);
+    check_equal(view(DataType::kFloat16, half), view(DataType::kFloat32, nhwc), none);
+}
+
+TEST_CASE("G7 real values are rounded to the nearest code and saturate", "[convert][G7]") {
+    const auto line = ImageLayout::plain(1, 1, 1, 7);
+    const float real[] = {0.5f, 1.5f, 2.5f, -0.5f, 1000.0f, -1000.0f, 0.0f};
+    std::vector<std::byte> out(7);
+    convert(view(DataType::kFloat32, line), std::as_bytes(std::span(real)),
+            view(DataType::kInt8, line, true, 1.0f, 10), out, {});
+    const int8_t expected[] = {10, 12, 12, 10, 127, -128, 10};
+    CHECK(std::memcmp(out.data(), expected, sizeof(expected)) == 0);
+}
+
+TEST_CASE("padding lanes hold the code of zero", "[convert]") {
+    const auto from = ImageLayout::plain(1, 3, 1, 2);
+    const auto to = ImageLayout::native(1, 3, 1, 2, 1, 16);
+    const std::vector<std::byte> source(6, std::byte{5});
+    std::vector<std::byte> out(32);
+    convert(view(DataType::kInt8, from, true, 1.0f, -128), source,
+            view(DataType::kInt8, to, true, 1.0f, -128), out, {});
+    CHECK(out[2] == std::byte{5});
+    CHECK(out[3] == std::byte{0x80});
+    CHECK(out[15] == std::byte{0x80});
+    CHECK(out[16] == std::byte{5});
+}
+
+TEST_CASE("channels are taken in the order of the model", "[convert]") {
+    const auto layout = ImageLayout::nhwc(1, 3, 1, 1, 1);
+    const std::vector<std::byte> source{std::byte{1}, std::byte{2}, std::byte{3}};
+    std::vector<std::byte> out(3);
+    convert(view(DataType::kUint8, layout), source, view(DataType::kInt8, layout), out,
+            {{}, {}, {2, 1, 0}});
+    CHECK(out == std::vector<std::byte>{std::byte{3}, std::byte{2}, std::byte{1}});
+}

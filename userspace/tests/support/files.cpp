@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: MIT
+#include "support/files.hpp"
+
+#include <sys/stat.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <memory>
+#include <random>
+
+namespace rknpu::test {
+
+bool exists(const std::string& path) {
+    struct stat info {};
+    return stat(path.c_str(), &info) == 0;
+}
+
+std::string models_dir() {
+    const char* from = std::getenv("RKNPU_MODELS");
+    return from != nullptr ? from : RKNPU_SOURCE_MODELS;
+}
+
+std::string shared_dir() {
+    const char* from = std::getenv("RKNPU_TEST_DATA");
+    const std::string dir = from != nullptr ? from : RKNPU_SOURCE_SHARED;
+    return exists(dir + "/rknn") ? dir + "/rknn" : std::string();
+}
+
+std::vector<std::byte> read_all(const std::string& path) {
+    const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
+                                                               &std::fclose);
+    std::vector<std::byte> out;
+    if (!file)
+        return out;
+    std::byte buffer[65536];
+    size_t got = 0;
+    while ((got = std::fread(buffer, 1, sizeof(buffer), file.get())) > 0)
+        out.insert(out.end(), buffer, buffer + got);
+    return out;
+}
+
+std::vector<std::byte> noise(size_t count, uint32_t seed) {
+    std::mt19937 random(seed);
+    std::vector<std::byte> out(count);
+    for (auto& byte : out)
+        byte = static_cast<std::byte>(random() >> 24);
+    return out;
+}
+
+}  // namespace rknpu::test

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: MIT
+// Runs models on /dev/dri and on the NPU model inside the process and compares the bytes. Prints
+// TAP. Models: RKNPU_MODELS (ours) and, where it exists, RKNPU_TEST_DATA (others'), or those named
+// as arguments.
+#include <cstdio>
+
+#include "support/files.hpp"
+#include "support/run.hpp"
+
+namespace {
+
+using namespace rknpu::test;  // NOLINT: a program of its own
+
+constexpr uint32_t kSeed = 20240607;
+constexpr uint32_t kMasks[] = {0, 1, 2, 4, 3, 7};
+
+class Tap {
+ public:
+    void result(bool good, const std::string& name) {
+        std::printf("%sok %d %s\n", good ? "" : "not ", ++number_, name.c_str());
+        std::fflush(stdout);
+        failed_ = failed_ || !good;
+    }
+    void skip(const std::string& name, const char* why) {
+        std::printf("ok %d %s # SKIP %s\n", ++number_, name.c_str(), why);
+    }
+    int finish() const {
+        std::printf("1..%d\n", number_);
+        return failed_ ? 1 : 0;
+    }
+
+ private:
+    int number_ = 0;
+    bool failed_ = false;
+};
+
+std::string file_name(const std::string& path) {
+    return path.substr(path.rfind('/') + 1);
+}
+
+void compare(Tap& tap, const std::string& path) {
+    const auto name = file_name(path);
+    const auto inputs = noise_inputs(path, "sim", kSeed);
+    const auto expected = run_model(path, "sim", inputs);
+    tap.result(expected.has_value(), name + ": runs in the process");
+    if (!expected)
+        return;
+    for (const uint32_t mask : kMasks) {
+        const auto got = run_model(path, "drm", inputs, mask);
+        tap.result(got && *got == *expected,
+                   name + ": same bytes on /dev/dri, core mask " + std::to_string(mask));
+    }
+}
+
+std::vector<std::string> default_models() {
+    std::vector<std::string> out{models_dir() + "/digits/digits_int8_rk3588.rknn"};
+    const auto shared = shared_dir();
+    if (shared.empty())
+        return out;
+    for (const char* name :
+         {"/multiple_input/multiple_input_rk3588.rknn",
+          "/multiple_input/multiple_input_rk3588_layout2.rknn", "/mnist/mnist_int8_rk3588.rknn"})
+        out.push_back(shared + name);
+    return out;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Tap tap;
+    std::vector<std::string> models(argv + 1, argv + argc);
+    if (models.empty())
+        models = default_models();
+    for (const auto& path : models) {
+        if (exists(path))
+            compare(tap, path);
+        else
+            tap.skip(file_name(path), "the file is not there");
+    }
+    if (shared_dir().empty())
+        tap.skip("models made by others", "RKNPU_TEST_DATA is not set or has no rknn folder");
+    return tap.finish();
+}
