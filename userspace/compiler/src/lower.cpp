@@ -11,9 +11,11 @@ namespace rknpu::compiler {
 
 namespace {
 
-/// Channels the vendor's runtime takes as packed pixels instead of NC1HWC2.
-bool is_packable(uint32_t channels) {
-    return channels == 1 || channels == 3 || channels == 4;
+/// Inputs the vendor's runtime takes as packed pixels instead of NC1HWC2. An application sees the
+/// row pitch in pixels, so it must be a whole number of them.
+bool is_packable(const TensorInfo& t) {
+    const bool channels = t.channels == 1 || t.channels == 3 || t.channels == 4;
+    return channels && image_row_bytes(t.width, t.channels, Precision::kInt8) % t.channels == 0;
 }
 
 /// True when only direct convolutions read the tensor, each as its main input.
@@ -121,7 +123,7 @@ void Lowering::add_map(uint32_t index, TensorKind kind) {
     const TensorInfo& info = graph_.tensors[index];
     Map& map = maps_[index];
     map.image_channels =
-        kind == TensorKind::kInput && is_packable(info.channels) && only_convolved(graph_, index)
+        kind == TensorKind::kInput && is_packable(info) && only_convolved(graph_, index)
             ? info.channels
             : 0;
     const bool image = map.image_channels != 0;
@@ -139,7 +141,7 @@ void Lowering::add_map(uint32_t index, TensorKind kind) {
     tensor.quantized = true;
     if (image) {
         tensor.native_dims = ints({1, 1, info.height, info.width, info.channels});
-        tensor.size = align_up(map.row_bytes * info.height, 64);
+        tensor.size = map.row_bytes * info.height;  // exact: readers derive the pitch from it
     } else {
         constexpr uint32_t kLanes = atom_lanes(Precision::kInt8);
         // The DPU may write, and an added tensor is read, in whole channel groups.

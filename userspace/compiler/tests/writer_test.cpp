@@ -94,3 +94,36 @@ TEST_CASE("writer: the runtime reads back what was written") {
         CHECK(graph.nodes[i].task_count == job.nodes[i].task_counts);
     }
 }
+
+TEST_CASE("writer: the runtime finds the row pitch of packed images") {
+    for (const uint32_t channels : {1U, 3U, 4U}) {
+        for (const uint32_t width : {5U, 10U, 16U, 28U}) {
+            for (const uint32_t height : {3U, 27U}) {
+                CAPTURE(channels, width, height);
+                Graph graph;
+                graph.tensors = {{"in", channels, height, width, {-1, 1}},
+                                 {"out", 0, 0, 0, {-1, 1}}};
+                Layer layer;
+                layer.name = "conv";
+                layer.inputs = {0};
+                layer.output = 1;
+                layer.weights.assign(2 * channels, 0.5F);
+                graph.layers = {layer};
+                graph.inputs = {
+                    {0, std::vector<float>(channels, 0), std::vector<float>(channels, 1)}};
+                graph.outputs = {1};
+                REQUIRE_FALSE(infer_shapes(graph));
+                const auto quantized = quantize(graph);
+                REQUIRE(quantized);
+                const auto job = lower(*quantized);
+                REQUIRE(job);
+                const rknpu::JobGraph read = read_back(*job);
+                const rknpu::GraphTensor& input = read.tensors[static_cast<size_t>(read.inputs[0])];
+                const bool packed = input.order == rknpu::Order::kNhwc;
+                const uint32_t row = (width * channels + 15) / 16 * 16;
+                CHECK(packed == (row % channels == 0));
+                CHECK((!packed || input.row_stride * channels == row));
+            }
+        }
+    }
+}
