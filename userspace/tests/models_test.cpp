@@ -207,7 +207,7 @@ TEST_CASE("C4 all core masks give the same bytes", "[models][shared][C4]") {
         INFO("core mask " << mask);
         const auto got = run_model(path, "sim", inputs, mask);
         REQUIRE(got.has_value());
-        CHECK(*got == *expected);
+        CHECK((*got == *expected));
     }
 }
 
@@ -310,7 +310,7 @@ TEST_CASE("float16 models lie within float16 error of their graphs", "[models][s
     // Each of at most 16 layers rounds inputs, weights and results to 11 bits: 3 * 2^-11 of the
     // range per layer, adding up like independent errors, four times that as margin; tables add
     // 2^-10.
-    INFO("worst " << worst << " of " << largest);
+    INFO(name << ": worst " << worst << " of " << largest);
     CHECK(worst <= largest * (4 * 3 * 4.0f / 2048 + 1.0f / 1024));
 }
 #endif

@@ -3,14 +3,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cmath>
 #include <memory>
 
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
-#define STB_IMAGE_RESIZE_IMPLEMENTATION
-#define STB_IMAGE_RESIZE_STATIC
 #include <stb/stb_image.h>
-#include <stb/stb_image_resize.h>
 
 namespace rknpu::tools {
 
@@ -32,15 +31,49 @@ std::optional<Picture> read_picture(const std::string& path, uint32_t channels,
     return out;
 }
 
+namespace {
+
+/// Where an output pixel samples one axis of the input: centres of pixels are at half coordinates.
+struct Tap {
+    uint32_t low = 0, high = 0;
+    float weight = 0;  ///< of `high`
+};
+
+std::vector<Tap> taps(uint32_t from, uint32_t to) {
+    std::vector<Tap> out(to);
+    for (uint32_t i = 0; i < to; ++i) {
+        const float at =
+            (static_cast<float>(i) + 0.5f) * static_cast<float>(from) / static_cast<float>(to) -
+            0.5f;
+        const float inside = std::clamp(at, 0.0f, static_cast<float>(from - 1));
+        out[i].low = static_cast<uint32_t>(inside);
+        out[i].high = std::min(out[i].low + 1, from - 1);
+        out[i].weight = inside - static_cast<float>(out[i].low);
+    }
+    return out;
+}
+
+}  // namespace
+
 Picture resize(const Picture& picture, uint32_t height, uint32_t width) {
     Picture out{height, width, picture.channels, {}};
-    out.pixels.resize(size_t{height} * width * picture.channels);
-    // Straight linear sampling when shrinking little, area average when shrinking much: stb does
-    // both.
-    stbir_resize_uint8(reinterpret_cast<const unsigned char*>(picture.pixels.data()),
-                       static_cast<int>(picture.width), static_cast<int>(picture.height), 0,
-                       reinterpret_cast<unsigned char*>(out.pixels.data()), static_cast<int>(width),
-                       static_cast<int>(height), 0, static_cast<int>(picture.channels));
+    out.pixels.reserve(size_t{height} * width * picture.channels);
+    const auto rows = taps(picture.height, height);
+    const auto columns = taps(picture.width, width);
+    const auto at = [&](uint32_t y, uint32_t x, uint32_t c) {
+        const size_t index = (size_t{y} * picture.width + x) * picture.channels + c;
+        return static_cast<float>(std::to_integer<int>(picture.pixels[index]));
+    };
+    for (const auto& row : rows)
+        for (const auto& column : columns)
+            for (uint32_t c = 0; c < picture.channels; ++c) {
+                const float top = std::lerp(at(row.low, column.low, c), at(row.low, column.high, c),
+                                            column.weight);
+                const float bottom = std::lerp(at(row.high, column.low, c),
+                                               at(row.high, column.high, c), column.weight);
+                const float value = std::lerp(top, bottom, row.weight);
+                out.pixels.push_back(static_cast<std::byte>(std::lround(value)));
+            }
     return out;
 }
 

@@ -18,6 +18,7 @@ struct Picture {
 /// Reads PNG, JPEG, BMP, PGM or PPM as `channels` channels (1 grey, 3 RGB, 4 RGBA).
 std::optional<Picture> read_picture(const std::string& path, uint32_t channels, std::string& error);
 
+/// Linear interpolation between the nearest pixels, as the model zoos' programs resize.
 Picture resize(const Picture& picture, uint32_t height, uint32_t width);
 
 }  // namespace rknpu::tools

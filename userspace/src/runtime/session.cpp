@@ -347,13 +347,10 @@ Status Session::run_npu(const PlanStep& step, StepTime& time) {
     job.iommu_domain = options_.iommu_domain;
     if (step.cores > 1) {
         job.core_mask = step.cores == 2 ? 3 : 7;
-        for (uint32_t core = 0; core < step.cores; ++core) {
-            job.ranges[core] = step.ranges[core];
-            if (step.cores == 3)
-                job.ranges[core + 2] = step.ranges[core];
-        }
-        if (step.cores == 3)
-            job.ranges[0] = job.ranges[1] = {};
+        // The driver looks at entries 0 and 1 for two cores, at 2, 3 and 4 for three.
+        const size_t base = step.cores == 2 ? 0 : 2;
+        for (uint32_t core = 0; core < step.cores; ++core)
+            job.ranges[base + core] = step.ranges[core];
     } else {
         // A part that only one core can do runs on the first core of the mask.
         job.core_mask = std::popcount(core_mask_) > 1 ? core_mask_ & -core_mask_ : core_mask_;
