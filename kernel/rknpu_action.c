@@ -2,6 +2,7 @@
 #include <linux/capability.h>
 #include <linux/sched.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 
 #include <rknpu_drm.h>
@@ -121,11 +122,9 @@ static int rknpu_action_device(struct rknpu_device *ndev, struct rknpu_action *a
 	}
 }
 
-int rknpu_ioctl_action(struct drm_device *drm, void *data, struct drm_file *drm_file)
+/* Requests that concern the caller. */
+static int rknpu_action_file(struct rknpu_file *file, struct rknpu_action *args)
 {
-	struct rknpu_file *file = drm_file->driver_priv;
-	struct rknpu_action *args = data;
-
 	switch (args->flags) {
 	case RKNPU_SET_PROC_NICE:
 		return rknpu_action_set_nice(args->value);
@@ -139,6 +138,18 @@ int rknpu_ioctl_action(struct drm_device *drm, void *data, struct drm_file *drm_
 	case RKNPU_SET_IOMMU_DOMAIN_ID:
 		return rknpu_action_set_domain(file, args->value);
 	default:
-		return rknpu_action_device(to_rknpu_device(drm), args);
+		return rknpu_action_device(file->ndev, args);
 	}
+}
+
+int rknpu_ioctl_action(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	int idx, ret;
+
+	/* Clocks and registers are gone with the device. */
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = rknpu_action_file(drm_file->driver_priv, data);
+	drm_dev_exit(idx);
+	return ret;
 }

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/cpumask.h>
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
 #include <linux/interrupt.h>
@@ -73,6 +74,25 @@ static int rknpu_device_get_irq(struct rknpu_device *ndev, struct rknpu_core *co
 	return irq;
 }
 
+static void rknpu_device_drop_hint(void *data)
+{
+	struct rknpu_core *core = data;
+
+	irq_set_affinity_hint(core->irq, NULL);
+}
+
+/*
+ * Each core starts on a CPU of its own. It is only a start: whatever the
+ * administrator sets later stays, since the line is never requested again.
+ */
+static int rknpu_device_spread_irq(struct rknpu_device *ndev, struct rknpu_core *core)
+{
+	unsigned int cpu = cpumask_local_spread(core->index % num_online_cpus(), NUMA_NO_NODE);
+
+	irq_set_affinity_hint(core->irq, cpumask_of(cpu));
+	return devm_add_action_or_reset(ndev->dev, rknpu_device_drop_hint, core);
+}
+
 /* The lines are live from here on; nothing is powered, so none is ours yet. */
 static int rknpu_device_request_irqs(struct rknpu_device *ndev)
 {
@@ -94,6 +114,9 @@ static int rknpu_device_request_irqs(struct rknpu_device *ndev)
 		if (ret)
 			return dev_err_probe(ndev->dev, ret, "interrupt %d of core %u\n",
 					     core->irq, core->index);
+		ret = rknpu_device_spread_irq(ndev, core);
+		if (ret)
+			return ret;
 	}
 	return 0;
 }

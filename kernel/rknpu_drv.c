@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/fs.h>
+#include <linux/mm.h>
 #include <linux/mod_devicetable.h>
 #include <linux/module.h>
 #include <linux/property.h>
@@ -26,6 +28,7 @@ static const struct drm_ioctl_desc rknpu_ioctls[] = {
 	DRM_IOCTL_DEF_DRV(RKNPU_MEM_MAP, rknpu_ioctl_mem_map, DRM_RENDER_ALLOW),
 	DRM_IOCTL_DEF_DRV(RKNPU_MEM_DESTROY, rknpu_ioctl_mem_destroy, DRM_RENDER_ALLOW),
 	DRM_IOCTL_DEF_DRV(RKNPU_MEM_SYNC, rknpu_ioctl_mem_sync, DRM_RENDER_ALLOW),
+	DRM_IOCTL_DEF_DRV(RKNPU_SUBMIT_SYNC, rknpu_ioctl_submit_sync, DRM_RENDER_ALLOW),
 };
 
 RKNPU_DEFINE_SHOW_FDINFO(rknpu_clients_show_fdinfo, rknpu_file_id)
@@ -33,11 +36,20 @@ RKNPU_DEFINE_SHOW_FDINFO(rknpu_clients_show_fdinfo, rknpu_file_id)
 static const struct file_operations rknpu_fops = {
 	.owner = THIS_MODULE,
 	RKNPU_FOPS_FDINFO(rknpu_clients_show_fdinfo)
-	DRM_GEM_FOPS,
+	RKNPU_FOPS_FLAGS
+	.open = drm_open,
+	.release = drm_release,
+	.unlocked_ioctl = drm_ioctl,
+	.compat_ioctl = rknpu_compat_ioctl,
+	.poll = drm_poll,
+	.read = drm_read,
+	.llseek = noop_llseek,
+	.mmap = drm_gem_mmap,
 };
 
 static const struct drm_driver rknpu_drm_driver = {
-	.driver_features = DRIVER_GEM | DRIVER_RENDER,
+	.driver_features = DRIVER_GEM | DRIVER_RENDER | DRIVER_SYNCOBJ |
+			   DRIVER_SYNCOBJ_TIMELINE,
 	.open = rknpu_file_open,
 	.postclose = rknpu_file_postclose,
 	RKNPU_DRM_PRIME_OPS
@@ -81,6 +93,8 @@ static void rknpu_remove(struct platform_device *pdev)
 	struct rknpu_device *ndev = platform_get_drvdata(pdev);
 
 	drm_dev_unplug(&ndev->drm);
+	/* On-chip memory may get another owner: take it from user space. */
+	unmap_mapping_range(ndev->drm.anon_inode->i_mapping, 0, 0, 1);
 	rknpu_device_fini(ndev);
 }
 

@@ -168,9 +168,9 @@ static int rknpu_gem_query(struct drm_file *drm_file, struct drm_gem_object *obj
 	return ret;
 }
 
-int rknpu_ioctl_mem_create(struct drm_device *drm, void *data, struct drm_file *drm_file)
+static int rknpu_gem_create_or_query(struct drm_device *drm, struct rknpu_mem_create *args,
+				     struct drm_file *drm_file)
 {
-	struct rknpu_mem_create *args = data;
 	struct rknpu_gem_object *bo;
 	struct drm_gem_object *obj;
 	u32 handle;
@@ -199,6 +199,18 @@ int rknpu_ioctl_mem_create(struct drm_device *drm, void *data, struct drm_file *
 	}
 	/* From here on the handle keeps it. */
 	drm_gem_object_put(&bo->base);
+	return ret;
+}
+
+int rknpu_ioctl_mem_create(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	int idx, ret;
+
+	/* On-chip memory is gone with the device. */
+	if (!drm_dev_enter(drm, &idx))
+		return -ENODEV;
+	ret = rknpu_gem_create_or_query(drm, data, drm_file);
+	drm_dev_exit(idx);
 	return ret;
 }
 

@@ -15,6 +15,7 @@
 #include "rknpu_job.h"
 #include "rknpu_regs.h"
 #include "rknpu_submit.h"
+#include "rknpu_sync.h"
 #include "rknpu_vm.h"
 
 /**
@@ -220,7 +221,7 @@ static int rknpu_submit_queue(struct rknpu_job *job, struct rknpu_submit *args)
 	struct sync_file *sync;
 	int fd, ret;
 
-	if (!job->fence)
+	if (!(args->flags & RKNPU_JOB_FENCE_OUT))
 		return rknpu_job_queue(job);
 
 	fd = get_unused_fd_flags(O_CLOEXEC);
@@ -250,6 +251,18 @@ static int rknpu_submit_wait(struct rknpu_job *job, struct rknpu_submit *args)
 	return ret;
 }
 
+static int rknpu_submit_run(struct rknpu_job *job, struct rknpu_submit *args)
+{
+	int ret;
+
+	if (args->flags & RKNPU_JOB_FENCE_IN)
+		args->fence_fd = -1;
+	ret = rknpu_submit_queue(job, args);
+	if (!ret && !(args->flags & RKNPU_JOB_NONBLOCK))
+		ret = rknpu_submit_wait(job, args);
+	return ret;
+}
+
 int rknpu_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct rknpu_submit *args = data;
@@ -263,14 +276,69 @@ int rknpu_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *drm_
 	if (!job)
 		return -ENOMEM;
 	ret = rknpu_submit_fill(job, args);
+	if (!ret)
+		ret = rknpu_submit_run(job, args);
+	rknpu_job_put(job);
+	return ret;
+}
+
+/* What SUBMIT_SYNC adds to a job that is complete otherwise. */
+static int rknpu_submit_syncs(struct rknpu_job *job, struct rknpu_submit_sync *args,
+			      struct drm_file *drm_file, struct rknpu_sync_out **out)
+{
+	int ret;
+
+	if (args->in_count) {
+		ret = rknpu_sync_get_wait(drm_file, args, &job->wait);
+		if (ret)
+			return ret;
+	}
+	if (!args->out_count)
+		return 0;
+	if (!job->fence)
+		job->fence = rknpu_fence_create();
+	if (!job->fence)
+		return -ENOMEM;
+	*out = rknpu_sync_prepare(drm_file, args);
+	return PTR_ERR_OR_ZERO(*out);
+}
+
+static int rknpu_submit_run_sync(struct rknpu_job *job, struct rknpu_submit_sync *args,
+				 struct drm_file *drm_file)
+{
+	struct rknpu_sync_out *out = NULL;
+	int ret;
+
+	ret = rknpu_submit_syncs(job, args, drm_file, &out);
 	if (ret)
-		goto out_put;
-	if (args->flags & RKNPU_JOB_FENCE_IN)
-		args->fence_fd = -1;
-	ret = rknpu_submit_queue(job, args);
-	if (!ret && !(args->flags & RKNPU_JOB_NONBLOCK))
-		ret = rknpu_submit_wait(job, args);
-out_put:
+		return ret;
+	if (args->submit.flags & RKNPU_JOB_FENCE_IN)
+		args->submit.fence_fd = -1;
+	ret = rknpu_submit_queue(job, &args->submit);
+	if (out && !ret)
+		rknpu_sync_attach(out, args->out_count, job->fence);
+	if (out)
+		rknpu_sync_free(out, args->out_count);
+	if (!ret && !(args->submit.flags & RKNPU_JOB_NONBLOCK))
+		ret = rknpu_submit_wait(job, &args->submit);
+	return ret;
+}
+
+int rknpu_ioctl_submit_sync(struct drm_device *drm, void *data, struct drm_file *drm_file)
+{
+	struct rknpu_submit_sync *args = data;
+	struct rknpu_job *job;
+	int ret;
+
+	ret = rknpu_sync_check(args) ?: rknpu_submit_check(to_rknpu_device(drm), &args->submit);
+	if (ret)
+		return ret;
+	job = rknpu_job_create(drm_file->driver_priv);
+	if (!job)
+		return -ENOMEM;
+	ret = rknpu_submit_fill(job, &args->submit);
+	if (!ret)
+		ret = rknpu_submit_run_sync(job, args, drm_file);
 	rknpu_job_put(job);
 	return ret;
 }

@@ -44,6 +44,8 @@ extern "C" {
 #define RKNPU_MEM_MAP			0x03
 #define RKNPU_MEM_DESTROY		0x04
 #define RKNPU_MEM_SYNC			0x05
+/* Not in driver 0.9.8 of the vendor: */
+#define RKNPU_SUBMIT_SYNC		0x06
 
 /**
  * enum e_rknpu_mem_type - Flags of &struct rknpu_mem_create
@@ -383,6 +385,49 @@ struct rknpu_submit {
 };
 
 /**
+ * struct rknpu_sync - One point of a DRM sync object
+ */
+struct rknpu_sync {
+	/** @handle: Input: handle of the sync object. */
+	__u32 handle;
+	/** @flags: Input: must be 0. */
+	__u32 flags;
+	/** @point: Input: point on its timeline, 0 for one without timeline. */
+	__u64 point;
+};
+
+/** DOC: Points that one RKNPU_SUBMIT_SYNC can wait for, and signal */
+#define RKNPU_MAX_SYNCS			64
+
+/**
+ * struct rknpu_submit_sync - Arguments of DRM_IOCTL_RKNPU_SUBMIT_SYNC
+ *
+ * A submit that waits for and signals DRM sync objects. Points to wait for must
+ * have a fence already. Points to signal get theirs when the job is queued; it
+ * carries the error if the job fails.
+ *
+ * Errors: those of DRM_IOCTL_RKNPU_SUBMIT, %EINVAL (padding or flags not 0,
+ * too many points, point without a fence, %RKNPU_JOB_FENCE_IN together with
+ * points to wait for), %ENOENT (no such sync object).
+ */
+struct rknpu_submit_sync {
+	/** @submit: Input and output: as for DRM_IOCTL_RKNPU_SUBMIT. */
+	struct rknpu_submit submit;
+	/** @in_syncs: Input: address of an array of &struct rknpu_sync to wait for. */
+	__u64 in_syncs;
+	/** @out_syncs: Input: address of an array of &struct rknpu_sync to signal. */
+	__u64 out_syncs;
+	/** @in_count: Input: entries of @in_syncs. */
+	__u32 in_count;
+	/** @out_count: Input: entries of @out_syncs. */
+	__u32 out_count;
+	/** @stride: Input: size of one entry, sizeof(struct rknpu_sync). */
+	__u32 stride;
+	/** @pad: Input: must be 0. */
+	__u32 pad;
+};
+
+/**
  * struct rknpu_action - Arguments of DRM_IOCTL_RKNPU_ACTION
  *
  * Errors: %EINVAL (unknown code, or one this chip does not have), %ENODEV
@@ -407,6 +452,9 @@ struct rknpu_action {
 	DRM_IOWR(DRM_COMMAND_BASE + RKNPU_MEM_DESTROY, struct rknpu_mem_destroy)
 #define DRM_IOCTL_RKNPU_MEM_SYNC \
 	DRM_IOWR(DRM_COMMAND_BASE + RKNPU_MEM_SYNC, struct rknpu_mem_sync)
+
+#define DRM_IOCTL_RKNPU_SUBMIT_SYNC \
+	DRM_IOWR(DRM_COMMAND_BASE + RKNPU_SUBMIT_SYNC, struct rknpu_submit_sync)
 
 #if defined(__cplusplus)
 }

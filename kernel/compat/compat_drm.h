@@ -7,6 +7,7 @@
 #include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 #include <drm/drm_gem.h>
+#include <drm/drm_ioctl.h>
 #include <drm/drm_prime.h>
 #include <drm/drm_print.h>
 
@@ -50,16 +51,25 @@ static void fn##_seq(struct seq_file *m, struct file *f) \
 #define RKNPU_DRM_FDINFO(fn)
 #endif
 
-#ifndef DRM_GEM_FOPS
-#define DRM_GEM_FOPS \
-	.open		= drm_open, \
-	.release	= drm_release, \
-	.unlocked_ioctl	= drm_ioctl, \
-	.compat_ioctl	= drm_compat_ioctl, \
-	.poll		= drm_poll, \
-	.read		= drm_read, \
-	.llseek		= noop_llseek, \
-	.mmap		= drm_gem_mmap
+#ifdef FOP_UNSIGNED_OFFSET
+#define RKNPU_FOPS_FLAGS	.fop_flags = FOP_UNSIGNED_OFFSET,
+#else
+#define RKNPU_FOPS_FLAGS
+#endif
+
+/*
+ * For 32 bit programs. The helper looks at the number of a request only, so a
+ * request of another kind of device would be taken for one of DRM's own.
+ */
+#ifdef CONFIG_COMPAT
+static inline long rknpu_compat_ioctl(struct file *file, unsigned int cmd, unsigned long arg)
+{
+	if (_IOC_TYPE(cmd) != DRM_IOCTL_BASE)
+		return -ENOTTY;
+	return drm_compat_ioctl(file, cmd, arg);
+}
+#else
+#define rknpu_compat_ioctl	NULL
 #endif
 
 #ifndef HAVE_IMPORT_NS_TOKEN
