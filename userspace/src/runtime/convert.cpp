@@ -257,7 +257,7 @@ void convert_rows(const ElementView& from, std::span<const std::byte> source, co
     const size_t out_stride = pixel_stride(out);
     const size_t in_width = bits_of(from.type) / 8;
     const size_t out_width = bits_of(to.type) / 8;
-    Row row;
+    Row row{};
     for (uint32_t n = 0; n < in.n; ++n) {
         for (uint32_t c = 0; c < in.c; ++c) {
             const uint32_t from_channel = source_channel(map, c, in.c);
@@ -306,7 +306,7 @@ void convert_reference(const ElementView& from, std::span<const std::byte> sourc
     const size_t out_width = bits_of(to.type) / 8;
     const bool copy = map.empty() && same_meaning(from, to);
     fill_padding(to, target);
-    Row row;
+    Row row{};
     for (uint32_t n = 0; n < from.layout.n; ++n)
         for (uint32_t c = 0; c < from.layout.c; ++c)
             for (uint32_t h = 0; h < from.layout.h; ++h)
