@@ -306,7 +306,7 @@ static unsigned long number_from(const char *variable, unsigned long otherwise)
 
 TEST_TIMEOUT(random_requests, 3600)
 {
-	unsigned long count = number_from("RKNPU_FUZZ_COUNT", 20000), i;
+	unsigned long count = number_from("RKNPU_FUZZ_COUNT", 5000), i;
 	unsigned long seed = number_from("RKNPU_FUZZ_SEED", 1);
 	uint32_t sram_before = 0, sram_after = 0;
 	struct client clients[FILES];
