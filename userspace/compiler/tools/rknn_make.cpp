@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: MIT
 // rknn-make: network description + float weights -> int8 .rknn for RK3588.
 #include <CLI/CLI.hpp>
+#include <array>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
-#include <fstream>
-#include <iterator>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
 
 #include "rknpu_compiler/network_json.hpp"
 #include "rknpu_compiler/writer.hpp"
@@ -20,15 +23,36 @@ int fail(const std::string& text) {
     return 1;
 }
 
-Result<std::vector<std::byte>> read_file(const std::filesystem::path& path) {
-    std::ifstream stream(path, std::ios::binary);
-    if (!stream) {
+struct FileCloser {
+    void operator()(std::FILE* file) const { std::fclose(file); }
+};
+using File = std::unique_ptr<std::FILE, FileCloser>;
+
+Result<std::string> read_file(const std::filesystem::path& path) {
+    const File file(std::fopen(path.c_str(), "rb"));
+    if (!file) {
         return Error{"cannot read " + path.string() + ": " + std::strerror(errno)};
     }
-    const std::vector<char> chars{std::istreambuf_iterator<char>(stream), {}};
-    std::vector<std::byte> bytes(chars.size());
-    std::memcpy(bytes.data(), chars.data(), chars.size());
-    return bytes;
+    std::string text;
+    std::array<char, 65536> chunk;
+    size_t got = 0;
+    while ((got = std::fread(chunk.data(), 1, chunk.size(), file.get())) > 0) {
+        text.append(chunk.data(), got);
+    }
+    if (std::ferror(file.get()) != 0) {
+        return Error{"cannot read " + path.string() + ": " + std::strerror(errno)};
+    }
+    return text;
+}
+
+std::optional<Error> write_file(const std::filesystem::path& path,
+                                std::span<const std::byte> bytes) {
+    File file(std::fopen(path.c_str(), "wb"));
+    if (!file || std::fwrite(bytes.data(), 1, bytes.size(), file.get()) != bytes.size() ||
+        std::fclose(file.release()) != 0) {
+        return Error{"cannot write " + path.string() + ": " + std::strerror(errno)};
+    }
+    return std::nullopt;
 }
 
 void print_summary(const Job& job, size_t file_bytes) {
@@ -49,15 +73,14 @@ int make(const std::filesystem::path& network, std::filesystem::path weights,
     if (!description) {
         return fail(description.error().text);
     }
-    const std::string text(reinterpret_cast<const char*>(description->data()), description->size());
     if (weights.empty()) {
-        weights = network.parent_path() / weights_file_of(text);
+        weights = network.parent_path() / weights_file_of(*description);
     }
     const auto floats = read_file(weights);
     if (!floats) {
         return fail(floats.error().text + "; name the file with --weights or in \"weights_file\"");
     }
-    auto graph = parse_network(text, *floats);
+    auto graph = parse_network(*description, std::as_bytes(std::span(*floats)));
     if (!graph) {
         return fail(network.string() + ": " + graph.error().text);
     }
@@ -70,12 +93,8 @@ int make(const std::filesystem::path& network, std::filesystem::path weights,
         return fail(network.string() + ": " + job.error().text);
     }
     const std::vector<std::byte> file = write_rknn(*job);
-    std::ofstream stream(output, std::ios::binary | std::ios::trunc);
-    stream.write(reinterpret_cast<const char*>(file.data()),
-                 static_cast<std::streamsize>(file.size()));
-    stream.close();
-    if (!stream) {
-        return fail("cannot write " + output.string() + ": " + std::strerror(errno));
+    if (const auto error = write_file(output, file)) {
+        return fail(error->text);
     }
     print_summary(*job, file.size());
     return 0;
