@@ -195,8 +195,9 @@ class Int8Conv final : public ConvUnit {
         for (uint32_t s = 0; s < surfaces_; ++s) {
             for (size_t i = 0; i < positions; ++i) {
                 const size_t base = (s * positions + i) * kBlock;
-                int32_t sum = kernel_->biased_feature ? -128 * static_cast<int32_t>(kBlock) : 0;
-                for (uint32_t l = 0; l < kBlock; ++l)
+                const uint32_t lanes = std::min(kBlock, weight_lanes(conv_) - s * kBlock);
+                int32_t sum = kernel_->biased_feature ? -128 * static_cast<int32_t>(lanes) : 0;
+                for (uint32_t l = 0; l < lanes; ++l)
                     sum += kernel_->biased_feature ? int32_t{bytes_[base + l]}
                                                    : int32_t{shorts_[base + l]};
                 channel_sum[i] += sum;

@@ -15,6 +15,8 @@ class Refusals {
  public:
     /// `offset` and `value` name the register as the task wrote it.
     void refuse(uint32_t offset, uint32_t value, const std::string& reason);
+    /// For register maps without a name table.
+    void refuse_text(std::string text);
     void require(bool ok, uint32_t offset, uint32_t value, const char* reason) {
         if (!ok)
             refuse(offset, value, reason);

@@ -12,6 +12,11 @@ void Refusals::refuse(uint32_t offset, uint32_t value, const std::string& reason
                        npuregs::describe_write(offset, value) + ": " + reason};
 }
 
+void Refusals::refuse_text(std::string text) {
+    if (!error_)
+        error_ = ExecError{ExecError::Kind::kRefused, std::move(text)};
+}
+
 namespace rk3588 {
 
 using npuregs::get;

@@ -65,6 +65,8 @@ struct ConvDesc {
     uint32_t width = 0, height = 0, channels = 0;  ///< input; channels include padding lanes
     uint32_t out_width = 0, out_height = 0, out_channels = 0;  ///< out_channels aligned
     uint32_t kernels = 0;                                      ///< kernels in memory
+    uint32_t weight_align = 0;        ///< stored channels are rounded up to this; 0: to whole atoms
+    bool packed_kernel_rows = false;  ///< RK3576 images: 16 bytes per kernel row, 4 per position
     uint32_t kernel_width = 1, kernel_height = 1;
     uint32_t stride_x = 1, stride_y = 1;
     uint32_t dilation_x = 1, dilation_y = 1;
@@ -148,6 +150,13 @@ struct RecordDesc {
     bool shift = false;  ///< "TRT"
 };
 
+/// RK3576 keeps stage settings of BS in a tensor ("BScfg") instead of registers.
+struct BsConfigDesc {
+    uint32_t base = 0;      ///< IOVA
+    bool shifts = false;    ///< byte 0: shift for values >= 0, byte 1: for negative ones
+    bool operands = false;  ///< word 0: ALU operand, word 8: multiplier
+};
+
 /// A cube a read engine walks: atoms of 16 bytes, surface after surface.
 struct CubeDesc {
     uint32_t base = 0;
@@ -194,6 +203,7 @@ struct DpuDesc {
     Round out_round = Round::kEven;
     // Read side (DPU_RDMA).
     RecordDesc bs_record, bn_record;
+    BsConfigDesc bs_config;
     CubeDesc main;     ///< MRDMA
     CubeDesc operand;  ///< ERDMA
     EwSource ew_source = EwSource::kNone;

@@ -2,6 +2,7 @@
 #include "pipeline.hpp"
 
 #include <algorithm>
+#include <array>
 #include <type_traits>
 
 #include "elements.hpp"
@@ -43,7 +44,7 @@ ConvUnit* Pipeline::choose_conv(const ConvDesc& conv) {
     return float_conv_fits(conv) ? float_.get() : reference_.get();
 }
 
-std::optional<ExecError> Pipeline::run(const TaskDesc& task, DmaPort& dma) {
+std::optional<ExecError> Pipeline::run(TaskDesc& task, DmaPort& dma) {
     transfer_.begin(dma);
     ConvUnit* conv = nullptr;
     if (task.conv_enabled) {
@@ -65,8 +66,29 @@ std::optional<ExecError> Pipeline::run(const TaskDesc& task, DmaPort& dma) {
     return std::nullopt;
 }
 
-bool Pipeline::run_dpu(const TaskDesc& task, ConvUnit* conv) {
-    const DpuDesc& dpu = task.dpu;
+bool Pipeline::load_bs_config(DpuDesc& dpu) {
+    const BsConfigDesc& config = dpu.bs_config;
+    if (!config.shifts && !config.operands)
+        return true;
+    std::array<std::byte, 36> bytes{};
+    if (!transfer_.read(config.base, bytes))
+        return false;
+    constexpr uint32_t kMaxShift = 47;
+    if (config.shifts) {
+        dpu.bs.shift = std::min<uint32_t>(load<uint8_t>(bytes.data()), kMaxShift);
+        dpu.bs.shift_negative = std::min<uint32_t>(load<uint8_t>(bytes.data() + 1), kMaxShift);
+    }
+    if (config.operands) {
+        dpu.bs.alu_bits = load<uint32_t>(bytes.data());
+        dpu.bs.mul_bits = load<uint16_t>(bytes.data() + 32);
+    }
+    return true;
+}
+
+bool Pipeline::run_dpu(TaskDesc& task, ConvUnit* conv) {
+    DpuDesc& dpu = task.dpu;
+    if (!load_bs_config(dpu))
+        return false;
     if (!bs_.load(dpu.bs_record, dpu.channels, transfer_) ||
         !bn_.load(dpu.bn_record, dpu.channels, transfer_))
         return false;

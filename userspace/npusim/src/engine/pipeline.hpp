@@ -21,8 +21,8 @@ class Pipeline {
  public:
     explicit Pipeline(bool reference_path);
 
-    /// Executes a checked task.
-    [[nodiscard]] std::optional<ExecError> run(const TaskDesc& task, DmaPort& dma);
+    /// Executes a checked task; settings the task keeps in memory are filled in on the way.
+    [[nodiscard]] std::optional<ExecError> run(TaskDesc& task, DmaPort& dma);
 
     LutTables& lut() { return lut_; }
 
@@ -30,7 +30,8 @@ class Pipeline {
     struct Chunk;
 
     [[nodiscard]] ConvUnit* choose_conv(const ConvDesc& conv);
-    [[nodiscard]] bool run_dpu(const TaskDesc& task, ConvUnit* conv);
+    [[nodiscard]] bool load_bs_config(DpuDesc& dpu);
+    [[nodiscard]] bool run_dpu(TaskDesc& task, ConvUnit* conv);
     template <typename T>
     [[nodiscard]] bool run_domain(const TaskDesc& task, ConvUnit* conv, std::vector<T>& values,
                                   std::vector<T>& operand);

@@ -25,8 +25,9 @@ uint32_t depthwise_group(Precision precision) {
 }
 
 uint32_t weight_lanes(const ConvDesc& conv) {
-    const uint32_t atom = atom_channels(conv.precision);
-    return (conv.channels + atom - 1) / atom * atom;
+    const uint32_t unit =
+        conv.weight_align != 0 ? conv.weight_align : atom_channels(conv.precision);
+    return (conv.channels + unit - 1) / unit * unit;
 }
 
 namespace {
@@ -177,7 +178,9 @@ const char* decode_lane(std::span<const std::byte> stream, size_t lane, std::spa
 
 bool WeightStore::load(const ConvDesc& conv, Transfer& transfer) {
     damage_ = nullptr;
-    const size_t per_kernel = size_t{weight_lanes(conv)} * conv.kernel_width * conv.kernel_height;
+    const size_t row =
+        conv.packed_kernel_rows ? kAtomBytes : size_t{weight_lanes(conv)} * conv.kernel_width;
+    const size_t per_kernel = row * conv.kernel_height;
     const size_t size = bytes_of(per_kernel * conv.kernels, conv.precision);
     if (conv.decompress.enabled)
         return decompress(conv, transfer, size);

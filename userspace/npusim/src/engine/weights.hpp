@@ -44,10 +44,32 @@ class WeightStore {
     const char* damage_ = nullptr;
 };
 
+/// RK3576 image kernels: [OC/32][KH][oc][16 bytes], position kx at byte 4 * kx.
+template <typename Visit>
+void for_each_packed_row_run(const ConvDesc& conv, Visit visit) {
+    constexpr uint32_t kPositionBytes = 4;
+    const uint32_t group = kernel_group(conv.precision);
+    for (uint32_t k0 = 0; k0 < conv.kernels; k0 += group) {
+        const uint32_t kernels = std::min(group, conv.kernels - k0);
+        for (uint32_t ky = 0; ky < conv.kernel_height; ++ky) {
+            for (uint32_t k = 0; k < kernels; ++k) {
+                const size_t row =
+                    (size_t{k0} * conv.kernel_height + size_t{ky} * kernels + k) * kAtomBytes;
+                for (uint32_t kx = 0; kx < conv.kernel_width; ++kx)
+                    visit(k0 + k, ky, kx, 0, row + size_t{kx} * kPositionBytes, kPositionBytes);
+            }
+        }
+    }
+}
+
 /// Calls visit(kernel, ky, kx, first_channel, element_index, count) for every stored run of
 /// channels of a direct convolution; element_index is the run's place in WeightStore::raw().
 template <typename Visit>
 void for_each_weight_run(const ConvDesc& conv, Visit visit) {
+    if (conv.packed_kernel_rows) {
+        for_each_packed_row_run(conv, visit);
+        return;
+    }
     const uint32_t group = kernel_group(conv.precision);
     const uint32_t lanes = weight_lanes(conv);
     size_t index = 0;
