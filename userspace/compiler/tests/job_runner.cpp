@@ -118,6 +118,9 @@ std::optional<std::string> JobRunner::run_task(size_t index) {
         block->set(command.offset, command.value);
     }
     const npusim::TaskRegs regs{cna, core, dpu, dpu_rdma, ppu, ppu_rdma};
+    for (const std::string& finding : npusim::lint_task(regs, task.enable_mask)) {
+        return "task " + std::to_string(index) + ": " + finding;
+    }
     if (const auto error = engine_.run(regs, task.enable_mask, *memory_)) {
         return "task " + std::to_string(index) + ": " + error->text + " " +
                npusim::describe(memory_->fault());
