@@ -10,6 +10,7 @@
 
 #include "rknpu_debugfs.h"
 #include "rknpu_device.h"
+#include "rknpu_dump.h"
 #include "rknpu_job.h"
 #include "rknpu_mmu.h"
 #include "rknpu_power.h"
@@ -187,6 +188,9 @@ static int rknpu_device_init_parts(struct rknpu_device *ndev)
 	if (ret)
 		return ret;
 	ret = rknpu_device_init_wq(ndev);
+	if (ret)
+		return ret;
+	ret = rknpu_dump_init(ndev);
 	if (ret)
 		return ret;
 	ret = rknpu_sram_init(ndev);

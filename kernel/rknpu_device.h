@@ -100,6 +100,8 @@ struct rknpu_device {
 
 	/** @reset_lock: serialises resets and changes of address space; protects @resets */
 	struct mutex reset_lock;
+	/** @dump_text: room for the dump of a stopped job; used by @recover_work only */
+	char *dump_text;
 	/** @resets: number of resets since the driver was bound */
 	unsigned int resets;
 	/** @bypass_reset: leave hung cores alone, for hardware debugging */

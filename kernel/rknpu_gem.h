@@ -62,6 +62,7 @@ int rknpu_gem_alloc(struct rknpu_gem_object *bo, size_t sram_size);
 void rknpu_gem_free_memory(struct rknpu_gem_object *bo);
 void rknpu_gem_sync(struct rknpu_gem_object *bo, u64 offset, u64 size, u32 flags);
 void *rknpu_gem_vmap(struct rknpu_gem_object *bo, bool *vmapped);
+int rknpu_gem_read(struct rknpu_gem_object *bo, u64 offset, u64 *value);
 int rknpu_gem_remap(struct rknpu_gem_object *bo, struct vm_area_struct *vma, u64 skip);
 struct sg_table *rknpu_gem_copy_sgt(struct rknpu_gem_object *bo);
 

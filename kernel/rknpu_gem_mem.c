@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-mapping.h>
+#include <linux/highmem.h>
 #include <linux/iommu.h>
 #include <linux/log2.h>
 #include <linux/mm.h>
@@ -339,6 +340,28 @@ void *rknpu_gem_vmap(struct rknpu_gem_object *bo, bool *vmapped)
 		return page_address(page);
 	*vmapped = true;
 	return rknpu_gem_vmap_pages(bo);
+}
+
+/* For a dump, which must not add to the trouble: only plain memory of ours. */
+int rknpu_gem_read(struct rknpu_gem_object *bo, u64 offset, u64 *value)
+{
+	struct scatterlist *sg;
+	unsigned int i;
+	void *vaddr;
+
+	if (bo->sram.chunks || rknpu_gem_is_imported(bo) || offset % sizeof(*value))
+		return -EFAULT;
+	for_each_sgtable_sg(bo->sgt, sg, i) {
+		if (offset < sg->length) {
+			vaddr = kmap_atomic(pfn_to_page(page_to_pfn(sg_page(sg)) +
+							PHYS_PFN(offset)));
+			*value = *(u64 *)(vaddr + offset_in_page(offset));
+			kunmap_atomic(vaddr);
+			return 0;
+		}
+		offset -= sg->length;
+	}
+	return -EFAULT;
 }
 
 /* Map one physical run at @addr, leaving out its first @skip bytes. */

@@ -68,7 +68,8 @@ static void rknpu_job_watchdog(struct timer_list *timer)
 	spin_unlock_irqrestore(&ndev->job_lock, flags);
 }
 
-static const struct rknpu_batch *rknpu_job_batch(const struct rknpu_core *core)
+/* What a core with a job is doing; called with job_lock held. */
+const struct rknpu_batch *rknpu_job_batch(const struct rknpu_core *core)
 {
 	const struct rknpu_range *range = &core->job->ranges[core->index];
 
@@ -196,6 +197,9 @@ static void rknpu_job_free(struct rknpu_job *job)
 		kfree(job->ranges[i].more);
 	dma_fence_put(job->fence);
 	dma_fence_put(job->wait);
+	while (job->num_waits)
+		dma_fence_put(job->waits[--job->num_waits]);
+	kfree(job->waits);
 	if (job->tasks)
 		drm_gem_object_put(&job->tasks->base);
 	if (vm) {
@@ -413,21 +417,42 @@ static void rknpu_job_make_ready(struct rknpu_job *job, int error)
 		rknpu_job_switch(ndev);
 }
 
-static void rknpu_job_ready_work(struct work_struct *work)
-{
-	struct rknpu_job *job = container_of(work, struct rknpu_job, ready_work);
-
-	/* A producer that failed has left nothing that is worth reading. */
-	rknpu_job_make_ready(job, dma_fence_get_status(job->wait) < 0 ? -ECANCELED : 0);
-	rknpu_job_put(job);
-}
-
 /* Fences signal in any context, also under our own lock. */
 static void rknpu_job_wait_done(struct dma_fence *fence, struct dma_fence_cb *cb)
 {
 	struct rknpu_job *job = container_of(cb, struct rknpu_job, wait_cb);
 
 	queue_work(job->ndev->wq, &job->ready_work);
+}
+
+/* Go on to a fence that has not signalled; false if there is none. */
+static bool rknpu_job_wait_next(struct rknpu_job *job, int *error)
+{
+	bool pending = false;
+
+	spin_lock_irq(&job->ndev->job_lock);
+	while (!pending && !job->error) {
+		/* A producer that failed has left nothing that is worth reading. */
+		*error = dma_fence_get_status(job->wait) < 0 ? -ECANCELED : 0;
+		if (*error || !job->num_waits)
+			break;
+		dma_fence_put(job->wait);
+		job->wait = job->waits[--job->num_waits];
+		pending = !dma_fence_add_callback(job->wait, &job->wait_cb, rknpu_job_wait_done);
+	}
+	spin_unlock_irq(&job->ndev->job_lock);
+	return pending;
+}
+
+static void rknpu_job_ready_work(struct work_struct *work)
+{
+	struct rknpu_job *job = container_of(work, struct rknpu_job, ready_work);
+	int error = 0;
+
+	if (rknpu_job_wait_next(job, &error))
+		return;
+	rknpu_job_make_ready(job, error);
+	rknpu_job_put(job);
 }
 
 static int rknpu_job_queue_behind(struct rknpu_job *job)

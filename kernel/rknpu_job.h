@@ -52,7 +52,10 @@ struct rknpu_range {
  * @pid: process that submitted it, for people
  * @comm: its name
  * @fence: signalled at the end, or NULL
- * @wait: fence to wait for, or NULL
+ * @wait: fence to wait for, or NULL; protected by &rknpu_device.job_lock once
+ *	the job is queued
+ * @waits: more of them, waited for one after the other, or NULL
+ * @num_waits: number of @waits not looked at yet
  * @wait_cb: callback on @wait
  * @ready_work: queues the job when @wait has signalled
  * @reap: entry in &rknpu_device.reap
@@ -89,6 +92,8 @@ struct rknpu_job {
 	char comm[TASK_COMM_LEN];
 	struct dma_fence *fence;
 	struct dma_fence *wait;
+	struct dma_fence **waits;
+	u32 num_waits;
 	struct dma_fence_cb wait_cb;
 	struct work_struct ready_work;
 	struct llist_node reap;
@@ -131,6 +136,7 @@ bool rknpu_job_forget_vm(struct rknpu_vm *vm);
 /* For recovery; all with job_lock held. */
 bool rknpu_job_dispatch(struct rknpu_device *ndev);
 void rknpu_job_finish(struct rknpu_job *job, int error);
+const struct rknpu_batch *rknpu_job_batch(const struct rknpu_core *core);
 bool rknpu_job_core_event(struct rknpu_core *core, u32 status);
 void rknpu_job_suspect(struct rknpu_core *core, int error);
 

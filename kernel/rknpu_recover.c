@@ -2,6 +2,7 @@
 #include <linux/ktime.h>
 
 #include "rknpu_device.h"
+#include "rknpu_dump.h"
 #include "rknpu_io.h"
 #include "rknpu_job.h"
 #include "rknpu_mmu.h"
@@ -116,7 +117,7 @@ static void rknpu_recover_report(const struct rknpu_core *core, u32 done)
 }
 
 /* Take the job away from a core that is going to be reset. */
-static void rknpu_recover_strip(struct rknpu_core *core, u64 now)
+static void rknpu_recover_strip(struct rknpu_core *core, u64 now, struct rknpu_dump *dump)
 {
 	struct rknpu_device *ndev = core->ndev;
 	struct rknpu_job *job = core->job;
@@ -125,6 +126,7 @@ static void rknpu_recover_strip(struct rknpu_core *core, u64 now)
 	done = core->batch * rknpu_max_tasks(ndev->soc) + rknpu_core_tasks_done(core);
 	if (job->error) {
 		rknpu_recover_report(core, done);
+		rknpu_dump_core(dump, core, rknpu_job_batch(core), done);
 		if (job->error == -ETIMEDOUT)
 			trace_rknpu_timeout(core->index, done);
 		WRITE_ONCE(*job->ranges[core->index].status, core->status);
@@ -137,7 +139,8 @@ static void rknpu_recover_strip(struct rknpu_core *core, u64 now)
 }
 
 /* Collect the jobs on @cores that end here; send the others back to the queue. */
-static void rknpu_recover_take(struct rknpu_device *ndev, u32 cores, struct list_head *ended)
+static void rknpu_recover_take(struct rknpu_device *ndev, u32 cores, struct list_head *ended,
+			       struct rknpu_dump *dump)
 {
 	struct rknpu_core *core, *other;
 	u64 now = ktime_get_ns();
@@ -151,7 +154,7 @@ static void rknpu_recover_take(struct rknpu_device *ndev, u32 cores, struct list
 		if (!job)
 			continue;
 		rknpu_for_each_core(other, ndev, job->sched.busy)
-			rknpu_recover_strip(other, now);
+			rknpu_recover_strip(other, now, dump);
 		if (job->error) {
 			rknpu_sched_remove(&ndev->jobs.sched, &job->sched, now - start);
 			job->vm->faulted = false;
@@ -205,16 +208,18 @@ static bool rknpu_recover_release(struct rknpu_device *ndev, u32 cores, struct l
 
 static void rknpu_recover(struct rknpu_device *ndev)
 {
+	struct rknpu_dump dump;
 	LIST_HEAD(ended);
 	bool door;
 	u32 cores;
 
+	rknpu_dump_begin(&dump, ndev);
 	mutex_lock(&ndev->reset_lock);
 	spin_lock_irq(&ndev->job_lock);
 	cores = rknpu_recover_spread(ndev, rknpu_recover_judge(ndev));
 	ndev->jobs.offline |= cores;
 	rknpu_sched_set_disabled(&ndev->jobs.sched, ndev->jobs.offline);
-	rknpu_recover_take(ndev, cores, &ended);
+	rknpu_recover_take(ndev, cores, &ended, &dump);
 	spin_unlock_irq(&ndev->job_lock);
 
 	if (cores)
@@ -226,6 +231,7 @@ static void rknpu_recover(struct rknpu_device *ndev)
 	mutex_unlock(&ndev->reset_lock);
 	if (door)
 		rknpu_job_switch(ndev);
+	rknpu_dump_end(&dump, ndev);
 }
 
 void rknpu_recover_work(struct work_struct *work)

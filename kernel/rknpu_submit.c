@@ -289,9 +289,13 @@ static int rknpu_submit_syncs(struct rknpu_job *job, struct rknpu_submit_sync *a
 	int ret;
 
 	if (args->in_count) {
-		ret = rknpu_sync_get_wait(drm_file, args, &job->wait);
+		job->waits = kcalloc(args->in_count, sizeof(*job->waits), GFP_KERNEL);
+		if (!job->waits)
+			return -ENOMEM;
+		ret = rknpu_sync_get_waits(drm_file, args, job->waits, &job->num_waits);
 		if (ret)
 			return ret;
+		job->wait = job->waits[--job->num_waits];
 	}
 	if (!args->out_count)
 		return 0;

@@ -1,5 +1,4 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/dma-fence-array.h>
 #include <linux/dma-fence-chain.h>
 #include <linux/slab.h>
 #include <linux/uaccess.h>
@@ -53,41 +52,25 @@ static int rknpu_sync_find_fence(struct drm_file *file, u64 array, u32 index,
 }
 
 /**
- * rknpu_sync_get_wait() - one fence for all points to wait for
+ * rknpu_sync_get_waits() - the fences of all points to wait for
  * @file: the open file
- * @args: the request
- * @wait: the result, NULL if there are none
+ * @args: the request, with at least one such point
+ * @waits: room for as many fences
+ * @count: number of fences found, also on failure
  *
  * Return: 0 or a negative error code
  */
-int rknpu_sync_get_wait(struct drm_file *file, const struct rknpu_submit_sync *args,
-			struct dma_fence **wait)
+int rknpu_sync_get_waits(struct drm_file *file, const struct rknpu_submit_sync *args,
+			 struct dma_fence **waits, u32 *count)
 {
-	struct dma_fence_array *array = NULL;
-	struct dma_fence **fences;
-	int ret = 0;
-	u32 i;
+	int ret;
 
-	*wait = NULL;
-	if (!args->in_count)
-		return 0;
-	fences = kcalloc(args->in_count, sizeof(*fences), GFP_KERNEL);
-	if (!fences)
-		return -ENOMEM;
-	for (i = 0; i < args->in_count && !ret; i++)
-		ret = rknpu_sync_find_fence(file, args->in_syncs, i, &fences[i]);
-	if (!ret)
-		array = dma_fence_array_create(args->in_count, fences,
-					       dma_fence_context_alloc(1), 1, false);
-	if (array) {
-		/* It owns the fences and their array from here on. */
-		*wait = &array->base;
-		return 0;
+	for (*count = 0; *count < args->in_count; ++*count) {
+		ret = rknpu_sync_find_fence(file, args->in_syncs, *count, &waits[*count]);
+		if (ret)
+			return ret;
 	}
-	for (i = 0; i < args->in_count; i++)
-		dma_fence_put(fences[i]);
-	kfree(fences);
-	return ret ?: -ENOMEM;
+	return 0;
 }
 
 static int rknpu_sync_prepare_one(struct drm_file *file, u64 array, u32 index,

@@ -196,6 +196,27 @@ bool rknpu_vm_contains(struct rknpu_vm *vm, u64 addr, u64 size)
 	return found;
 }
 
+/**
+ * rknpu_vm_read() - read what the NPU would read, for a dump
+ * @vm: the address space
+ * @addr: device address, 8 byte aligned
+ * @value: the result
+ *
+ * Return: 0, or -EFAULT if there is no memory that the CPU can read
+ */
+int rknpu_vm_read(struct rknpu_vm *vm, u64 addr, u64 *value)
+{
+	struct rknpu_mapping *mapping;
+	int ret = -EFAULT;
+
+	mutex_lock(&vm->lock);
+	mapping = rknpu_vm_find(vm, addr, sizeof(*value));
+	if (mapping)
+		ret = rknpu_gem_read(mapping->bo, addr - mapping->node.start, value);
+	mutex_unlock(&vm->lock);
+	return ret;
+}
+
 /* Point the page table to @size bytes at @phys, behind those done already. */
 static int rknpu_mapping_add(struct rknpu_mapping *mapping, phys_addr_t phys, u64 size, u64 *done)
 {

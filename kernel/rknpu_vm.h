@@ -74,6 +74,7 @@ void rknpu_vm_put(struct rknpu_vm *vm);
 void rknpu_vm_close(struct rknpu_vm *vm);
 int rknpu_vm_commit(struct rknpu_vm *vm);
 bool rknpu_vm_contains(struct rknpu_vm *vm, u64 addr, u64 size);
+int rknpu_vm_read(struct rknpu_vm *vm, u64 addr, u64 *value);
 void rknpu_vm_reap(struct rknpu_vm *vm);
 void rknpu_vm_purge(struct rknpu_vm *vm);
 
