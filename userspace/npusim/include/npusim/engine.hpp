@@ -60,7 +60,9 @@ enum class RegisterMap : uint8_t { kRk3588, kRk3576 };
 
 struct EngineOptions {
     bool reference_path = false;  ///< plain loops (the oracle) instead of the blocked kernels
-    unsigned threads = 1;         ///< threads one task may use, at least 1
+    /// Upper bound. A task runs on the calling thread: blocks of one task are too short to gain
+    /// from more, and the cores of a chip run in parallel anyway.
+    unsigned threads = 1;
     RegisterMap map = RegisterMap::kRk3588;
 };
 

@@ -15,7 +15,9 @@ namespace ppu_regs = npuregs::ppu;
 // Far above what the 384 KiB CBUF can hold; keeps scratch and run time of hostile streams bounded.
 constexpr uint64_t kMaxInputElements = uint64_t{1} << 26;
 constexpr uint64_t kMaxOutputElements = uint64_t{1} << 27;
-constexpr uint64_t kMaxMacs = uint64_t{1} << 40;
+constexpr uint64_t kMaxWeights = uint64_t{1} << 26;
+constexpr uint64_t kMaxMacs = uint64_t{1} << 36;
+constexpr uint64_t kMaxPoolReads = uint64_t{1} << 32;
 
 uint64_t conv_macs(const ConvDesc& conv) {
     const uint64_t window = uint64_t{conv.kernel_width} * conv.kernel_height;
@@ -29,7 +31,10 @@ void check_conv(const ConvDesc& conv, const DpuDesc& dpu, Refusals& no) {
     no.require(input <= kMaxInputElements, cna::kDataSize0, conv.width << 16 | conv.height,
                "input is larger than 64 Mi elements: no CBUF holds it");
     no.require(conv_macs(conv) <= kMaxMacs, cna::kWeightSize2, conv.kernels,
-               "more than 2^40 multiplications in one task");
+               "more than 2^36 multiplications in one task");
+    const uint64_t window = uint64_t{conv.kernel_width} * conv.kernel_height;
+    no.require((conv.channels + kAtomBytes) * window * conv.kernels <= kMaxWeights,
+               cna::kWeightSize2, conv.kernels, "more than 64 Mi weights in one task");
     no.require(conv.image_channels == 0 || conv.channels <= 16, cna::kDataSize1, conv.channels,
                "a packed image has at most 16 lanes");
     no.require(conv.out_width == dpu.width && conv.out_height == dpu.height,
@@ -132,6 +137,9 @@ void check_ppu(const TaskDesc& task, Refusals& no) {
     const uint64_t output = uint64_t{ppu.out_width} * ppu.out_height * ppu.in_channels;
     no.require(output <= kMaxOutputElements, ppu_regs::kDataCubeOutWidth, ppu.out_width - 1,
                "pooling output is larger than 128 Mi elements");
+    no.require(output * ppu.kernel_width * ppu.kernel_height <= kMaxPoolReads,
+               ppu_regs::kPoolingKernelCfg, ppu.kernel_width - 1,
+               "more than 2^32 window reads in one task");
     const bool fed = task.dpu_enabled && task.dpu.to_ppu;
     no.require(ppu.from_memory != fed, ppu_regs::kOperationModeCfg, ppu.from_memory ? 1U << 4 : 0,
                "FLYING_MODE and DPU.FEATURE_MODE_CFG.OUTPUT_MODE disagree about the source");
