@@ -179,6 +179,10 @@ TEST_CASE("a damaged compressed stream is refused") {
     m.put<uint8_t>(t.get(cna::kDcompAddr0), 0x42);
     CHECK(refusal(m, t, c.records ? kMaskConvRdma : kMaskConv) ==
           "compressed weights: unknown lane mode");
+    t.set(cna::kDcompAmount0 + 4 * 3, 0xffffffff);
+    m.put<uint8_t>(t.get(cna::kDcompAddr0), 0x11);
+    CHECK(refusal(m, t, c.records ? kMaskConvRdma : kMaskConv) ==
+          "compressed weights: lane without a header");
 }
 
 TEST_CASE("the input converter turns unsigned pixels into int8") {

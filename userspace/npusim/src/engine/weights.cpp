@@ -195,6 +195,10 @@ bool WeightStore::decompress(const ConvDesc& conv, Transfer& transfer, size_t si
     int64_t address = conv.weights;
     for (size_t lane = 0; lane < kLanes; ++lane) {
         const size_t bytes = size_t{conv.decompress.blocks[lane]} * 16;
+        if (bytes < kHeaderBytes) {  // an amount of 0xffffffff wraps to no block at all
+            damage_ = "compressed weights: lane without a header";
+            return false;
+        }
         if (bytes > 4 * size + 4 * kLaneAlign) {
             damage_ = "compressed weights: lane is longer than its weights can be";
             return false;
