@@ -31,13 +31,27 @@ shell() {
         xargs -r shellcheck -x
 }
 
+# judge IGNORED_TYPES: checkpatch for the files on standard input
+judge() {
+    xargs -r perl "$RKNPU_CACHE/checkpatch/checkpatch.pl" --no-tree --strict --terse --no-summary \
+        --file --show-types --ignore "$1"
+}
+
 checkpatch() {
-    local tool=$RKNPU_CACHE/checkpatch
+    local failed=0
     "$RKNPU_ROOT/scripts/fetch.sh" checkpatch || return 1
-    # A uapi header cannot use the kernel's own attribute macros.
-    files 'kernel/*.c' 'kernel/*.h' 'uapi/*.h' | grep -v '^kernel/tests/shim/' |
-        xargs -r perl "$tool/checkpatch.pl" --no-tree --strict --terse --no-summary --file \
-            --show-types --ignore PREFER_DEFINED_ATTRIBUTE_MACRO
+    # Iterators use their arguments more than once by design, and a uapi header cannot use the
+    # kernel's own attribute macros.
+    files 'kernel/*.c' 'kernel/*.h' 'uapi/*.h' |
+        grep -v -e '^kernel/tests/shim/' -e '^kernel/compat/' -e '_trace\.h$' |
+        judge MACRO_ARG_REUSE,PREFER_DEFINED_ATTRIBUTE_MACRO || failed=1
+    # Stand-ins for functions that a kernel lacks drop arguments by design. Probes are no code that
+    # runs: only whether they compile counts.
+    files 'kernel/compat/*.h' 'kernel/compat/*.c' | grep -v '/probes/' |
+        judge MACRO_ARG_UNUSED,MACRO_ARG_REUSE,LINE_SPACING || failed=1
+    # Trace events have a layout of their own.
+    files 'kernel/*_trace.h' | judge OPEN_ENDED_LINE,PARENTHESIS_ALIGNMENT || failed=1
+    return $failed
 }
 
 sparse_build() {

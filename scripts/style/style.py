@@ -99,11 +99,14 @@ PARTS = {
     "userspace/src/model/": {"userspace/src/core/"},
     "userspace/src/npu/": {"userspace/src/core/", "userspace/src/model/", "userspace/regs/"},
     "userspace/src/cpu/": {"userspace/src/core/"},
-    "userspace/src/device/": {"userspace/src/core/", "userspace/npusim/", "uapi/"},
+    "userspace/src/device/": {"userspace/src/core/", "userspace/npusim/", "userspace/regs/", "uapi/"},
     "userspace/src/runtime/": {"userspace/src/" + p for p in
                                ("core/", "model/", "npu/", "cpu/", "device/")} |
                               {"userspace/include/"},
-    "userspace/src/api/": {"userspace/include/", "userspace/src/runtime/", "userspace/src/core/"},
+    # Its objects hold what the layers below made, hence their types; uapi and npu stay out of reach.
+    "userspace/src/api/": {"userspace/src/" + p for p in
+                           ("core/", "model/", "cpu/", "device/", "runtime/")} |
+                          {"userspace/include/"},
     "userspace/compiler/": {"userspace/src/core/", "userspace/src/model/", "userspace/src/npu/",
                             "userspace/src/cpu/", "userspace/regs/", "userspace/include/"},
     "userspace/tools/": {"userspace/include/", "userspace/compiler/", "userspace/src/core/",
