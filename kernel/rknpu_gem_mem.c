@@ -346,6 +346,7 @@ void *rknpu_gem_vmap(struct rknpu_gem_object *bo, bool *vmapped)
 int rknpu_gem_read(struct rknpu_gem_object *bo, u64 offset, u64 *value)
 {
 	struct scatterlist *sg;
+	struct page *page;
 	unsigned int i;
 	void *vaddr;
 
@@ -353,10 +354,10 @@ int rknpu_gem_read(struct rknpu_gem_object *bo, u64 offset, u64 *value)
 		return -EFAULT;
 	for_each_sgtable_sg(bo->sgt, sg, i) {
 		if (offset < sg->length) {
-			vaddr = kmap_atomic(pfn_to_page(page_to_pfn(sg_page(sg)) +
-							PHYS_PFN(offset)));
+			page = pfn_to_page(page_to_pfn(sg_page(sg)) + PHYS_PFN(offset));
+			vaddr = kmap_local_page(page);
 			*value = *(u64 *)(vaddr + offset_in_page(offset));
-			kunmap_atomic(vaddr);
+			kunmap_local(vaddr);
 			return 0;
 		}
 		offset -= sg->length;
