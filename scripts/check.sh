@@ -51,7 +51,7 @@ vm() {
 build_guest_programs() {
     "$scripts/fetch.sh" qemu busybox sysroot-arm64 sysroot-armhf &&
         "$scripts/build-userspace.sh" host rknpu-sim rknn-run &&
-        "$scripts/build-userspace.sh" aarch64 rknnrt rknn-run &&
+        "$scripts/build-userspace.sh" aarch64 rknnrt rknn-run rknpu_vm_tests &&
         "$scripts/build-userspace.sh" armhf rknnrt &&
         build_selftests aarch64 aarch64-linux-gnu- &&
         build_selftests armhf arm-linux-gnueabihf-
@@ -125,6 +125,13 @@ vm_runtime() { # vm_runtime KERNEL: the cases, and the scripts of userspace/test
     for script in "$RKNPU_ROOT"/userspace/tests/vm/*.sh; do
         [ -e "$script" ] || continue
         options+=(--file "$script:/tests/${script##*/}" --run "sh /tests/${script##*/}")
+    done
+    # The runtime's own comparison of /dev/dri with the model in the process, over core masks.
+    options+=(--env RKNPU_MODELS=/data/models --file "$RKNPU_ROOT/userspace/models:/data/models"
+        --env RKNPU_TEST_DATA=/data/shared --run rknpu_vm_tests)
+    for case in multiple_input mnist; do
+        [ ! -d "$data/rknn/$case" ] ||
+            options+=(--file "$data/rknn/$case:/data/shared/rknn/$case")
     done
     vm "$1" runtime "${options[@]}" --timeout 600
 }
