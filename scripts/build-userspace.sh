@@ -23,6 +23,8 @@ aarch64 | armhf)
 *) die "unknown target '$target'" "host, aarch64 or armhf" ;;
 esac
 if command -v ccache >/dev/null; then
+    # A second clone finds what the first one compiled: no absolute path is part of the key.
+    export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$RKNPU_ROOT} CCACHE_NOHASHDIR=1
     args+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
 fi
 # shellcheck disable=SC2206 # a list of arguments by contract
