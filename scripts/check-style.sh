@@ -45,8 +45,8 @@ checkpatch() {
     files 'kernel/*.c' 'kernel/*.h' 'uapi/*.h' |
         grep -v -e '^kernel/tests/shim/' -e '^kernel/compat/' -e '_trace\.h$' |
         judge MACRO_ARG_REUSE,PREFER_DEFINED_ATTRIBUTE_MACRO || failed=1
-    # Stand-ins for functions that a kernel lacks drop arguments and use what was before them. Probes are no code that
-    # runs: only whether they compile counts.
+    # Stand-ins for functions that a kernel lacks drop arguments and use what was there before.
+    # Probes are no code that runs: only whether they compile counts.
     files 'kernel/compat/*.h' 'kernel/compat/*.c' | grep -v '/probes/' |
         judge MACRO_ARG_UNUSED,MACRO_ARG_REUSE,LINE_SPACING,DEPRECATED_API || failed=1
     # Trace events have a layout of their own.
