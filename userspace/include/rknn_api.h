@@ -85,13 +85,13 @@ typedef uint64_t rknn_context;
 
 /* What rknn_query() is asked for; the comment names the structure. */
 typedef enum _rknn_query_cmd {
-    RKNN_QUERY_IN_OUT_NUM = 0,  /* rknn_input_output_num */
-    RKNN_QUERY_INPUT_ATTR = 1,  /* rknn_tensor_attr, caller sets index */
-    RKNN_QUERY_OUTPUT_ATTR = 2, /* rknn_tensor_attr, caller sets index */
-    RKNN_QUERY_PERF_DETAIL = 3, /* rknn_perf_detail */
-    RKNN_QUERY_PERF_RUN = 4,    /* rknn_perf_run */
-    RKNN_QUERY_SDK_VERSION = 5, /* rknn_sdk_version */
-    RKNN_QUERY_MEM_SIZE = 6,    /* rknn_mem_size */
+    RKNN_QUERY_IN_OUT_NUM = 0,    /* rknn_input_output_num */
+    RKNN_QUERY_INPUT_ATTR = 1,    /* rknn_tensor_attr, caller sets index */
+    RKNN_QUERY_OUTPUT_ATTR = 2,   /* rknn_tensor_attr, caller sets index */
+    RKNN_QUERY_PERF_DETAIL = 3,   /* rknn_perf_detail */
+    RKNN_QUERY_PERF_RUN = 4,      /* rknn_perf_run */
+    RKNN_QUERY_SDK_VERSION = 5,   /* rknn_sdk_version */
+    RKNN_QUERY_MEM_SIZE = 6,      /* rknn_mem_size */
     RKNN_QUERY_CUSTOM_STRING = 7, /* rknn_custom_string */
     /* Layout and type the hardware works with. */
     RKNN_QUERY_NATIVE_INPUT_ATTR = 8,
@@ -100,7 +100,7 @@ typedef enum _rknn_query_cmd {
     RKNN_QUERY_NATIVE_NC1HWC2_OUTPUT_ATTR = 9,
     RKNN_QUERY_NATIVE_NHWC_INPUT_ATTR = 10,
     RKNN_QUERY_NATIVE_NHWC_OUTPUT_ATTR = 11,
-    RKNN_QUERY_DEVICE_MEM_INFO = 12,    /* rknn_tensor_mem: the model's buffer */
+    RKNN_QUERY_DEVICE_MEM_INFO = 12,     /* rknn_tensor_mem: the model's buffer */
     RKNN_QUERY_INPUT_DYNAMIC_RANGE = 13, /* rknn_input_range, caller sets index */
     /* Of the shapes chosen with rknn_set_input_shapes(). */
     RKNN_QUERY_CURRENT_INPUT_ATTR = 14,
@@ -228,9 +228,9 @@ typedef struct _rknn_tensor_attr {
     rknn_tensor_format fmt;
     rknn_tensor_type type;
     rknn_tensor_qnt_type qnt_type;
-    int8_t fl;   /* QNT_DFP */
-    int32_t zp;  /* QNT_AFFINE_ASYMMETRIC */
-    float scale; /* QNT_AFFINE_ASYMMETRIC */
+    int8_t fl;                 /* QNT_DFP */
+    int32_t zp;                /* QNT_AFFINE_ASYMMETRIC */
+    float scale;               /* QNT_AFFINE_ASYMMETRIC */
     uint32_t w_stride;         /* pixels from row to row, 0 = width; read only */
     uint32_t size_with_stride; /* bytes with w_stride */
     uint8_t pass_through;      /* rknn_set_io_mem(): 1 = the memory holds native data */
@@ -325,10 +325,10 @@ typedef struct _rknn_output {
 } rknn_output;
 
 typedef struct _rknn_init_extend {
-    rknn_context ctx;            /* whose weights to use, RKNN_FLAG_SHARE_WEIGHT_MEM */
-    int32_t real_model_offset;   /* where the model lies in the file */
-    uint32_t real_model_size;    /* 0 = to the end of the file */
-    int32_t model_buffer_fd;     /* RKNN_FLAG_MODEL_BUFFER_ZERO_COPY */
+    rknn_context ctx;          /* whose weights to use, RKNN_FLAG_SHARE_WEIGHT_MEM */
+    int32_t real_model_offset; /* where the model lies in the file */
+    uint32_t real_model_size;  /* 0 = to the end of the file */
+    int32_t model_buffer_fd;   /* RKNN_FLAG_MODEL_BUFFER_ZERO_COPY */
     uint32_t model_buffer_flags;
     uint8_t reserved[112];
 } rknn_init_extend;

@@ -60,7 +60,7 @@ typedef struct _rknn_custom_op {
     rknn_target_type target;
     char op_type[RKNN_MAX_NAME_LEN];
     char cl_kernel_name[RKNN_MAX_NAME_LEN];
-    char* cl_kernel_source;  /* text, or a path when cl_source_size is 0 */
+    char* cl_kernel_source; /* text, or a path when cl_source_size is 0 */
     uint64_t cl_source_size;
     char cl_build_options[RKNN_MAX_NAME_LEN];
     /* Once per node when registered; may be NULL. */

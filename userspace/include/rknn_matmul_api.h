@@ -129,7 +129,8 @@ int rknn_matmul_create_dynamic_shape(rknn_matmul_ctx* ctx, rknn_matmul_info* inf
                                      rknn_matmul_io_attr io_attrs[]);
 
 /* Binds A, B or C and takes over the contents: call again after changing A or B. */
-int rknn_matmul_set_io_mem(rknn_matmul_ctx ctx, rknn_tensor_mem* mem, rknn_matmul_tensor_attr* attr);
+int rknn_matmul_set_io_mem(rknn_matmul_ctx ctx, rknn_tensor_mem* mem,
+                           rknn_matmul_tensor_attr* attr);
 
 int rknn_matmul_set_core_mask(rknn_matmul_ctx context, rknn_core_mask core_mask);
 

@@ -5,8 +5,7 @@
 
 #include <optional>
 
-#include "model/graph.hpp"
-#include "runtime/convert.hpp"
+#include "runtime/runtime.hpp"
 
 namespace rknpu::api {
 

@@ -3,7 +3,6 @@
 
 #include "api/custom_ops.hpp"
 #include "core/log.hpp"
-#include "model/reader.hpp"
 #include "runtime/report.hpp"
 
 namespace rknpu::api {

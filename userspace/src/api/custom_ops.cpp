@@ -9,7 +9,6 @@
 
 #include "api/attr.hpp"
 #include "core/log.hpp"
-#include "cpu/convert.hpp"
 
 namespace rknpu::api {
 namespace {

@@ -4,7 +4,6 @@
 #include "api/context.hpp"
 #include "api/object.hpp"
 #include "core/bytes.hpp"
-#include "model/reader.hpp"
 
 namespace rknpu::api {
 namespace {

@@ -6,7 +6,7 @@
 #include <memory>
 
 #include "core/status.hpp"
-#include "device/device.hpp"
+#include "runtime/runtime.hpp"
 
 namespace rknpu::api {
 

@@ -9,7 +9,6 @@
 #include <cstdlib>
 #include <cstring>
 #include <mutex>
-#include <npuregs/regs.hpp>
 #include <npusim/npu.hpp>
 
 #include "core/bytes.hpp"
@@ -19,7 +18,19 @@
 namespace rknpu {
 namespace {
 
-namespace pc = npuregs::pc;
+/// Registers the driver writes, as offsets in a core's window (RK3588 TRM part 1, chapter 36).
+namespace pc {
+constexpr uint32_t kOperationEnable = 0x08;
+constexpr uint32_t kBaseAddress = 0x10;
+constexpr uint32_t kRegisterAmounts = 0x14;
+constexpr uint32_t kInterruptMask = 0x20;
+constexpr uint32_t kInterruptClear = 0x24;
+constexpr uint32_t kInterruptStatus = 0x28;
+constexpr uint32_t kTaskCon = 0x30;
+constexpr uint32_t kTaskDmaBaseAddr = 0x34;
+}  // namespace pc
+constexpr uint32_t kCnaPointer = 0x1004;
+constexpr uint32_t kCorePointer = 0x3004;
 
 constexpr size_t kMaxCores = 3;
 constexpr size_t kTaskBytes = 40;  // struct rknpu_task
@@ -239,8 +250,8 @@ class SimDevice final : public Device {
         }
         npu_.write(core, pc::kBaseAddress, 1);
         if (soc_.cores > 1) {
-            npu_.write(core, npuregs::cna::kSPointer, kGroupPointer + (core << 28));
-            npu_.write(core, npuregs::core::kSPointer, kGroupPointer + (core << 28));
+            npu_.write(core, kCnaPointer, kGroupPointer + (core << 28));
+            npu_.write(core, kCorePointer, kGroupPointer + (core << 28));
         }
         npu_.write(core, pc::kBaseAddress, static_cast<uint32_t>(first.address));
         const uint32_t scale = soc_.fetch_words_per_amount;
