@@ -3,7 +3,9 @@
 add_compile_options(-Wall -Wextra -Werror)
 if(RKNPU_SANITIZE)
   add_compile_options(-fsanitize=${RKNPU_SANITIZE} -fno-omit-frame-pointer
-                      -fno-sanitize-recover=all)
+                      -fno-sanitize-recover=all
+                      # gcc 12 warns of its own instrumented standard library.
+                      -Wno-maybe-uninitialized)
   add_link_options(-fsanitize=${RKNPU_SANITIZE})
 endif()
 
