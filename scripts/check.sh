@@ -52,7 +52,6 @@ build_guest_programs() {
     "$scripts/fetch.sh" qemu busybox sysroot-arm64 sysroot-armhf &&
         "$scripts/build-userspace.sh" host rknpu-sim rknn-run &&
         "$scripts/build-userspace.sh" aarch64 rknnrt rknn-run rknpu_vm_tests &&
-        "$scripts/build-userspace.sh" armhf rknnrt &&
         build_selftests aarch64 aarch64-linux-gnu- &&
         build_selftests armhf arm-linux-gnueabihf-
 }
