@@ -70,7 +70,7 @@ class DrmMemory final : public DeviceMemory {
         if (start == MAP_FAILED)
             return Status::failure(Error::kNoMemory, "cannot map {} bytes of NPU memory: {}", size_,
                                    std::strerror(errno));
-        bytes_ = {static_cast<std::byte*>(start), size_};
+        bytes_ = {static_cast<std::byte*>(start), static_cast<size_t>(size_)};
         return {};
     }
 

@@ -106,7 +106,7 @@ Status SimMemory::map(uint64_t size) {
     if (start == MAP_FAILED)
         return Status::failure(Error::kNoMemory, "cannot map {} bytes: {}", size,
                                std::strerror(errno));
-    bytes_ = {static_cast<std::byte*>(start), size};
+    bytes_ = {static_cast<std::byte*>(start), static_cast<size_t>(size)};
     size_ = size;
     device_address_ = space_->add(bytes_);
     if (device_address_ == 0)

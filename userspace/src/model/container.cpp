@@ -106,7 +106,8 @@ Result<Container> open_container(std::span<const std::byte> file) {
     if (range_inside(after, 8, file.size())) {
         const uint64_t json = load<uint64_t>(file, after);
         if (range_inside(after + 8, json, file.size()))
-            out.json = {reinterpret_cast<const char*>(file.data()) + after + 8, json};
+            out.json = {reinterpret_cast<const char*>(file.data()) + after + 8,
+                        static_cast<size_t>(json)};
     }
     return out;
 }
