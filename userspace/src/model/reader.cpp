@@ -4,9 +4,9 @@
 #include <rknn_generated.h>
 
 #include <algorithm>
-#include <cstring>
 #include <numeric>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
 #include "core/bytes.hpp"
@@ -307,9 +307,9 @@ class Reader {
         if (regcmd->data.size() % sizeof(uint64_t) != 0 || task->data.size() % kTaskBytes != 0)
             return bad("the command or task blob has an odd length");
         graph_.regcmd.resize(regcmd->data.size() / sizeof(uint64_t));
-        std::memcpy(graph_.regcmd.data(), regcmd->data.data(), regcmd->data.size());
+        std::ranges::copy(regcmd->data, std::as_writable_bytes(std::span(graph_.regcmd)).begin());
         graph_.tasks.resize(task->data.size() / kTaskBytes);
-        std::memcpy(graph_.tasks.data(), task->data.data(), task->data.size());
+        std::ranges::copy(task->data, std::as_writable_bytes(std::span(graph_.tasks)).begin());
         return read_relocations();
     }
 
