@@ -61,13 +61,19 @@ static int rknpu_mmu_attach_groups(struct rknpu_mmu *mmu, struct rknpu_vm *vm)
 int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm)
 {
 	struct rknpu_mmu *mmu = ndev->mmu;
+	struct rknpu_vm *old = mmu->vm;
 	int ret = 0;
 
 	lockdep_assert_held(&ndev->reset_lock);
 
-	if (mmu->vm) {
-		rknpu_mmu_detach_groups(mmu, mmu->vm, mmu->num_groups);
+	if (old) {
+		/*
+		 * Before the detach: if the job at the door is aborted meanwhile, the
+		 * cores are free for another one, which must not take the old space
+		 * for attached.
+		 */
 		rknpu_mmu_set_vm(ndev, NULL);
+		rknpu_mmu_detach_groups(mmu, old, mmu->num_groups);
 	}
 	if (vm)
 		ret = rknpu_mmu_attach_groups(mmu, vm);

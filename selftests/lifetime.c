@@ -138,6 +138,78 @@ TEST_F(lifetime, b34_kill_9_of_a_client_that_waits_for_a_job)
 	}
 }
 
+/* Good jobs until the time is up; 0, or the error of the first that goes wrong. */
+static int survive(uint64_t until, uint32_t mask)
+{
+	int fd = npu_open(), ret = fd < 0 ? fd : 0;
+
+	while (!ret && npu_now_ms() < until)
+		ret = npu_chain_check(fd, 2, mask);
+	close(fd);
+	return ret;
+}
+
+/* Start a client that does good jobs until it is killed. */
+static pid_t fork_victim(void)
+{
+	int ready, status;
+	int pipes[2];
+	pid_t child;
+	char byte;
+
+	if (pipe(pipes))
+		return -1;
+	child = fork();
+	if (child == 0) {
+		int fd = npu_open();
+
+		status = npu_chain_check(fd, 1, 0);
+		if (write(pipes[1], "r", 1) == 1)
+			while (!status)
+				status = npu_chain_check(fd, 1, 0);
+		_exit(1);
+	}
+	close(pipes[1]);
+	ready = read(pipes[0], &byte, 1);
+	close(pipes[0]);
+	return ready == 1 ? child : -1;
+}
+
+/*
+ * Each client has an address space of its own, so nearly every start switches
+ * it. A client that dies while the switch for its job is under way must not let
+ * the next job see what is half attached.
+ */
+TEST_F_TIMEOUT(lifetime, b34_clients_killed_while_their_address_space_is_attached, 60)
+{
+	uint64_t until = npu_now_ms() + 6000;
+	pid_t survivors[2], victim;
+	unsigned int seed = 1;
+	int i, status;
+
+	if (npu_core_count(self->fd) < 3)
+		SKIP(return, "one core: nothing to share");
+	for (i = 0; i < 2; i++) {
+		survivors[i] = fork();
+		if (survivors[i] == 0)
+			_exit(-survive(until, i ? 7 : 0));
+	}
+	while (npu_now_ms() < until) {
+		victim = fork_victim();
+		ASSERT_LT(0, victim);
+		usleep(rand_r(&seed) % 20000);
+		kill(victim, SIGKILL);
+		ASSERT_EQ(victim, waitpid(victim, &status, 0));
+		EXPECT_TRUE(WIFSIGNALED(status));
+	}
+	for (i = 0; i < 2; i++) {
+		ASSERT_EQ(survivors[i], waitpid(survivors[i], &status, 0));
+		if (status)
+			TH_LOG("survivor %d: %s", i, strerror(WEXITSTATUS(status)));
+		EXPECT_EQ(0, status);
+	}
+}
+
 static void on_signal(int number)
 {
 	(void)number;
