@@ -18,6 +18,19 @@
 #define RKNPU_DRM_DATE(text)
 #endif
 
+/* The older core takes a driver that it could write to, and writes to those of legacy cards only. */
+#ifndef HAVE_DRM_DRIVER_CONST
+static inline void *rknpu_compat_dev_alloc(struct device *parent, const struct drm_driver *driver,
+					   size_t size, size_t offset)
+{
+	return __devm_drm_dev_alloc(parent, (struct drm_driver *)driver, size, offset);
+}
+
+#undef devm_drm_dev_alloc
+#define devm_drm_dev_alloc(parent, driver, type, member) \
+	((type *)rknpu_compat_dev_alloc(parent, driver, sizeof(type), offsetof(type, member)))
+#endif
+
 #ifdef HAVE_DRM_DRIVER_GEM_PRIME_MMAP
 #define RKNPU_DRM_PRIME_OPS \
 	.prime_handle_to_fd = drm_gem_prime_handle_to_fd, \
