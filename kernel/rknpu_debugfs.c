@@ -12,6 +12,7 @@
 #include "rknpu_debugfs.h"
 #include "rknpu_device.h"
 #include "rknpu_power.h"
+#include "rknpu_procfs.h"
 #include "rknpu_recover.h"
 #include "rknpu_sram.h"
 
@@ -28,11 +29,13 @@
  * @name: its name
  * @show: writes its text
  * @store: takes a text, or NULL; returns 0 or a negative error code
+ * @private: names what others do: not for everybody's eyes
  */
 struct rknpu_node {
 	const char *name;
 	int (*show)(struct rknpu_device *ndev, struct seq_file *m);
 	int (*store)(struct rknpu_device *ndev, const char *text);
+	bool private;
 };
 
 /* "on" and "off" with their newline fit, and so does every sensible number. */
@@ -148,8 +151,8 @@ static const struct rknpu_node rknpu_nodes[] = {
 	{ "volt", rknpu_volt_show },
 	{ "delayms", rknpu_delayms_show, rknpu_delayms_store },
 	{ "reset", rknpu_reset_show, rknpu_reset_store },
-	{ "clients", rknpu_clients_show },
-	{ "jobs", rknpu_clients_show_jobs },
+	{ "clients", rknpu_clients_show, .private = true },
+	{ "jobs", rknpu_clients_show_jobs, .private = true },
 };
 
 /* What a file's inode points to. */
@@ -158,7 +161,7 @@ struct rknpu_node_file {
 	const struct rknpu_node *node;
 };
 
-static int rknpu_node_show(struct seq_file *m, void *unused)
+int rknpu_node_show(struct seq_file *m, void *unused)
 {
 	struct rknpu_node_file *file = m->private;
 
@@ -170,7 +173,7 @@ static int rknpu_node_open(struct inode *inode, struct file *filp)
 	return single_open(filp, rknpu_node_show, inode->i_private);
 }
 
-static ssize_t rknpu_node_write(struct file *filp, const char __user *buf, size_t len, loff_t *pos)
+ssize_t rknpu_node_write(struct file *filp, const char __user *buf, size_t len, loff_t *pos)
 {
 	struct rknpu_node_file *file = ((struct seq_file *)filp->private_data)->private;
 	char text[RKNPU_NODE_TEXT + 1];
@@ -198,25 +201,31 @@ static const struct file_operations rknpu_node_fops = {
 	.release = single_release,
 };
 
-/* debugfs takes the files away before the driver frees what they show. */
+/* The files are taken away before the driver frees what they show. */
 void rknpu_debugfs_init(struct rknpu_device *ndev)
 {
 	struct rknpu_node_file *files;
 	unsigned int i;
+	umode_t mode;
 
 	files = devm_kcalloc(ndev->dev, ARRAY_SIZE(rknpu_nodes), sizeof(*files), GFP_KERNEL);
 	if (!files)
 		return;
 	ndev->debugfs = debugfs_create_dir("rknpu", NULL);
+	ndev->procfs = rknpu_procfs_init();
 	for (i = 0; i < ARRAY_SIZE(rknpu_nodes); i++) {
 		files[i].ndev = ndev;
 		files[i].node = &rknpu_nodes[i];
-		debugfs_create_file(rknpu_nodes[i].name, rknpu_nodes[i].store ? 0644 : 0444,
-				    ndev->debugfs, &files[i], &rknpu_node_fops);
+		mode = rknpu_nodes[i].store ? 0644 : 0444;
+		debugfs_create_file(rknpu_nodes[i].name, mode, ndev->debugfs, &files[i],
+				    &rknpu_node_fops);
+		if (!rknpu_nodes[i].private)
+			rknpu_procfs_add(ndev->procfs, rknpu_nodes[i].name, mode, &files[i]);
 	}
 }
 
 void rknpu_debugfs_fini(struct rknpu_device *ndev)
 {
+	rknpu_procfs_fini(ndev->procfs);
 	debugfs_remove(ndev->debugfs);
 }

@@ -47,6 +47,7 @@ struct rknpu_vm;
  * @mem: supply of its memories, or NULL
  * @sram: on-chip memory
  * @debugfs: directory of the debugfs nodes
+ * @procfs: directory of the same nodes in procfs
  * @wq: runs whatever follows an interrupt and must sleep; ordered
  */
 struct rknpu_device {
@@ -65,6 +66,7 @@ struct rknpu_device {
 	struct regulator *mem;
 	struct rknpu_sram sram;
 	struct dentry *debugfs;
+	struct proc_dir_entry *procfs;
 	struct workqueue_struct *wq;
 
 	/** @job_lock: protects the members of @jobs, and those of cores and jobs that say so */

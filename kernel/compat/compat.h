@@ -12,6 +12,7 @@
 #include "compat_iommu.h"
 #include "compat_mm.h"
 #include "compat_platform.h"
+#include "compat_proc.h"
 #include "compat_time.h"
 
 #endif

@@ -31,6 +31,7 @@ def lines_of(path: str) -> list[str]:
 LICENCES = [
     ("kernel/rknpu_regs.h", {"GPL-2.0-only OR MIT"}),
     ("kernel/rknpu_sched", {"GPL-2.0-only", "GPL-2.0-only OR MIT"}),
+    ("kernel/uapi/", {"GPL-2.0-only WITH Linux-syscall-note OR MIT"}),
     ("kernel/", {"GPL-2.0-only", "MIT"}),
     ("uapi/", {"GPL-2.0-only WITH Linux-syscall-note OR MIT",
                "(GPL-2.0-only WITH Linux-syscall-note) OR MIT"}),
@@ -40,10 +41,16 @@ LICENCES = [
 ]
 
 
+# Formats of Debian's that have no comments.
+DEBIAN = ("debian/changelog", "debian/copyright", "debian/source/format", "debian/librknnrt2.README.Debian",
+          "debian/rknpu-dkms.README.Debian")
+
+
 def check_spdx() -> list[str]:
     findings = []
     for path in tracked():
-        if path.startswith("LICENSES/") or path.endswith(BINARY) or path.endswith((".json", ".lock", "labels.txt")):
+        if path.startswith("LICENSES/") or path.endswith(BINARY) or path.endswith((".json", ".lock", "labels.txt")) \
+                or path in DEBIAN:
             continue
         head = "\n".join(lines_of(path)[:2])
         # A licence tag may stand in the second line behind "#!" or a YAML or XML mark only.

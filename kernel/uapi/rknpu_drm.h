@@ -1,0 +1,1 @@
+../../uapi/rknpu_drm.h
