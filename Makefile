@@ -11,7 +11,7 @@ BUILD := $(or $(RKNPU_BUILD),$(CURDIR)/build)
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules modules_install userspace dtbs demo check check-unit check-vm check-debug \
-	bench style install uninstall dkms clean
+	check-kernels check-intree check-dts check-packages check-install check-doctor packages bsp bench style install uninstall dkms clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z_-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -59,6 +59,24 @@ check-vm: ## kselftests and runtime tests on the emulated board (KERNELS="6.1 6.
 check-debug: ## unit tests of userspace under ASan and UBSan
 	@scripts/check.sh debug
 
+check-kernels: ## build the driver for every kernel of scripts/kernels.txt, print the table
+	@scripts/check-kernels.sh
+
+check-intree: ## build the driver inside of Debian's kernel sources, as y and as m
+	@scripts/check-intree.sh
+
+check-dts: ## put the NPU into all board trees of Debian's kernels, validate the results
+	@scripts/check-dts.sh
+
+check-packages: ## build the Debian packages, install and remove them in clean systems
+	@scripts/check-packages.sh
+
+check-install: ## install, uninstall, dkms and modules of this file
+	@scripts/check-install.sh
+
+check-doctor: ## rknpu-doctor on boards made of files
+	@scripts/check-doctor.sh
+
 bench: ## speed of the NPU model, with its unit
 	@scripts/bench.sh
 
@@ -74,6 +92,12 @@ uninstall: ## remove what install put there
 
 dkms: ## stage the driver for DKMS below DESTDIR/usr/src
 	@scripts/stage-dkms.sh '$(DESTDIR)/usr/src/rknpu-$(VERSION)' '$(VERSION)'
+
+bsp: ## copy the driver into a kernel tree as drivers/rknpu (BSP=DIR)
+	@scripts/stage-bsp.sh '$(BSP)'
+
+packages: ## Debian packages for arm64: build/packages
+	@scripts/build-packages.sh
 
 clean: ## remove build products, keep the cache
 	rm -rf $(BUILD)

@@ -4,6 +4,7 @@
 #
 #   fetch.sh ITEM...      ITEM: qemu busybox kernel-6.1 kernel-6.12 kernel-7.3 kernel-5.10
 #                               sysroot-arm64 sysroot-armhf checkpatch trixie
+#                               source-6.1 source-6.12 root-bookworm root-trixie
 #   fetch.sh --path ITEM  print the folder of an item that was fetched before
 #
 # Versions are whatever the mirror's (signed) indices say today. An item is fetched again only when
@@ -155,7 +156,7 @@ recipe_trixie() {
     rm -f "$RKNPU_CACHE"/apt/trixie/cache/archives/*.deb
     step "fetching Debian 13's cross compiler" apt-get -y --download-only install base-files dash bash \
         coreutils make gcc-14-aarch64-linux-gnu binutils-aarch64-linux-gnu sed grep gawk findutils \
-        diffutils perl-base
+        diffutils perl-base sparse
     mkdir -p "$tree"/usr/{bin,sbin,lib,lib64}
     for dir in bin sbin lib lib64; do ln -s "usr/$dir" "$tree/$dir"; done
     step "unpacking it" unpack_debs "$RKNPU_CACHE/apt/trixie/cache/archives" "$tree"
@@ -178,6 +179,53 @@ recipe_checkpatch() {
     echo "$package" >"$tree/release"
 }
 
+# recipe_source SERIES TREE: as much of the kernel's source as configuring it and building one folder
+# of drivers/ takes
+recipe_source() {
+    local series=$1 tree=$2 suite package=linux-source-$1
+    for suite in $(kernel_suites "$series"); do
+        private_apt "$suite-source" "$(dpkg --print-architecture)" "$suite" || continue
+        [ -z "$(apt-cache pkgnames "$package")" ] || break
+    done
+    step "fetching $package ($suite)" download_into "$tree/debs" "$package" ||
+        die "the mirror offers no $package in: $(kernel_suites "$series")" "set RKNPU_MIRROR"
+    step "unpacking part of it" take_source "$tree"
+    rm -rf "$tree/debs"
+    sed -n 's/^\(VERSION\|PATCHLEVEL\|SUBLEVEL\) = //p' "$tree/Makefile" | paste -sd . >"$tree/release"
+}
+
+take_source() { # take_source TREE
+    local -a kinds=() folders=()
+    local folder
+    for folder in drivers fs net sound block crypto mm security samples; do
+        kinds+=(--exclude="linux-source-*/$folder/*.[chS]")
+    done
+    for folder in Documentation tools/testing tools/perf arch/{x86,arm,mips,powerpc,s390,sparc}; do
+        folders+=(--exclude="linux-source-*/$folder/*")
+    done
+    dpkg-deb --fsys-tarfile "$1"/debs/*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
+        tar -xJ -C "$1" --strip-components=1 "${kinds[@]}" "${folders[@]}"
+}
+
+# recipe_root SUITE TREE: a small arm64 Debian as root.tar, with what the project's packages depend
+# on. Its packages are configured by emulation.
+recipe_root() {
+    local suite=$1 tree=$2 mirror include=dkms,linux-headers-arm64,udev,libdrm2,libstdc++6,pkgconf
+    need mmdebstrap
+    for mirror in $(debian_mirrors); do
+        if step "installing Debian ($suite, arm64) into a folder" \
+            "$RKNPU_ROOT/scripts/arm64-ns.sh" mmdebstrap --mode=root --architectures=arm64 \
+            --variant=minbase --include="$include" --aptopt='APT::Install-Recommends "false"' \
+            --aptopt='Acquire::Check-Valid-Until "false"' \
+            --dpkgopt='path-exclude=/usr/share/man/*' --dpkgopt='path-exclude=/usr/share/locale/*' \
+            "$suite" "$tree/root.tar" "deb $mirror $suite main"; then
+            echo "$suite" >"$tree/release"
+            return
+        fi
+    done
+    die "no mirror of this machine's apt gave an arm64 $suite" "set RKNPU_MIRROR"
+}
+
 take_checkpatch() { # take_checkpatch TREE
     dpkg-deb --fsys-tarfile "$1"/debs/*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
         tar -xJ -C "$1" --strip-components=2 --wildcards '*/scripts/checkpatch.pl' \
@@ -197,6 +245,8 @@ fetch_item() { # fetch_item ITEM
         recipe=(recipe_kernel "${item#kernel-}")
         parts=(kernel_suites kernel_depends kernel_closure)
         ;;
+    source-*) recipe=(recipe_source "${item#source-}") parts=(take_source kernel_suites) ;;
+    root-*) recipe=(recipe_root "${item#root-}") ;;
     sysroot-*) recipe=(recipe_sysroot "${item#sysroot-}") ;;
     *) die "unknown item '$item'" "see the head of scripts/fetch.sh for the list" ;;
     esac
