@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|debug|vm|style|all]...     KERNELS="6.1 6.12" chooses the VM's kernels
+#   check.sh [unit|debug|vm|style|dist|all]...     KERNELS="6.1 6.12" chooses the VM's kernels
 #
 # Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
 # "N passed, N failed, N skipped" and the exit status says whether all is well.
@@ -112,7 +112,7 @@ make_cases() {
 }
 
 vm_runtime() { # vm_runtime KERNEL: the cases, and the scripts of userspace/tests/vm when there are any
-    local case script file options=(--env RKNPU_DEVICE=drm --file "$RKNPU_BUILD/check/cases:/cases"
+    local case script file page options=(--env RKNPU_DEVICE=drm --file "$RKNPU_BUILD/check/cases:/cases"
         --file "$scripts/vm/runtime.sh:/tests/runtime.sh")
     while read -r file; do
         options+=(--file "$file")
@@ -121,6 +121,14 @@ vm_runtime() { # vm_runtime KERNEL: the cases, and the scripts of userspace/test
     for case in "$RKNPU_BUILD"/check/cases/*/; do
         options+=(--run "sh /tests/runtime.sh $(basename "$case")")
     done
+    # The commands of the documentation that are marked for it, page by page
+    options+=(--file "$scripts/rknpu-doctor")
+    for page in $(cd "$RKNPU_ROOT/Documentation" && grep -l '^\.\. run: emulated board' ./*.rst); do
+        page=$(basename "$page" .rst)
+        options+=(--run "# commands of $page.rst"$'\n'"$(cd "$RKNPU_ROOT" && python3 scripts/style/docs.py board "$page")")
+    done
+    options+=(--file "$RKNPU_BUILD/selftests/aarch64/in_container"
+        --file "$scripts/vm/container.sh:/tests/container.sh" --run "sh /tests/container.sh")
     for script in "$RKNPU_ROOT"/userspace/tests/vm/*.sh; do
         [ -e "$script" ] || continue
         options+=(--file "$script:/tests/${script##*/}" --run "sh /tests/${script##*/}")
@@ -170,6 +178,8 @@ check_vm() {
         # The recovery paths do not depend on the kernel's version: the newest one will do.
         [ "$kernel" != "${kernels##* }" ] || vm_faults "$kernel"
         vm "$kernel" "load and unload 50 times" --no-load --timeout 600 \
+            --file "$scripts/rknpu-doctor" --file "$scripts/vm/doctor.sh:/tests/doctor.sh" \
+            --run "sh /tests/doctor.sh" \
             --file "$scripts/vm/reload.sh:/tests/reload.sh" --run "sh /tests/reload.sh"
     done
 }
@@ -188,6 +198,21 @@ check_style() {
     RKNPU_RESULTS=$results "$scripts/check-style.sh" || true
 }
 
+# What users install, in the small: the make targets of the same names check all kernels, boards and
+# releases. Each script writes its own results.
+check_dist() {
+    say "kernels, device trees, packages"
+    local RKNPU_RESULTS=$results RKNPU_FEW_BOARDS=2
+    export RKNPU_RESULTS RKNPU_FEW_BOARDS
+    "$scripts/check-doctor.sh" || true
+    "$scripts/fetch.sh" kernel-6.12 kernel-7.3
+    "$scripts/check-dts.sh" 6.12 7.3 || true
+    "$scripts/check-install.sh" || true
+    "$scripts/check-kernels.sh" --quick 5.10 7.3 || true
+    "$scripts/check-intree.sh" 6.12 || true
+    "$scripts/check-packages.sh" bookworm || true
+}
+
 mkdir -p "$RKNPU_BUILD/check"
 : >"$results"
 [ $# -gt 0 ] || set -- all
@@ -197,8 +222,9 @@ for part in "$@"; do
     debug) check_debug ;;
     vm) check_vm ;;
     style) check_style ;;
-    all) check_unit && check_style && check_vm ;;
-    *) die "unknown check '$part'" "unit, debug, vm, style or all" ;;
+    dist) check_dist ;;
+    all) check_unit && check_style && check_vm && check_dist ;;
+    *) die "unknown check '$part'" "unit, debug, vm, style, dist or all" ;;
     esac
 done
 

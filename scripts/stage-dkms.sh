@@ -5,10 +5,15 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+[ $# -eq 2 ] || die "no folder and version named" "stage-dkms.sh DIR VERSION"
 dir=$1 version=$2
 mkdir -p "$dir"
-(cd "$RKNPU_ROOT" && git ls-files kernel uapi LICENSES | grep -v '^kernel/tests/' |
-    xargs -d '\n' cp --parents -t "$dir")
+dir=$(cd "$dir" && pwd)
+# Works in a source package, too, where there is no git: what a build leaves behind is not taken.
+(cd "$RKNPU_ROOT" && find kernel uapi LICENSES -path kernel/tests -prune -o \( -type f -o -type l \) \
+    \( -name '*.[ch]' -o -name 'K*' -o -name '*.sh' -o -path 'LICENSES/*' \) \
+    ! -name "*.mod.c" ! -name compat_config.h -print0 |
+    xargs -0 cp -L --parents -t "$dir")
 cat >"$dir/dkms.conf" <<CONF
 # SPDX-License-Identifier: MIT
 PACKAGE_NAME="rknpu"
@@ -19,6 +24,8 @@ DEST_MODULE_LOCATION[0]="/updates/dkms"
 MAKE[0]="make -C \$kernel_source_dir M=\$dkms_tree/\$PACKAGE_NAME/\$PACKAGE_VERSION/build/kernel modules"
 CLEAN="true"
 BUILD_EXCLUSIVE_ARCH="aarch64|armv7l|armhf"
+BUILD_EXCLUSIVE_KERNEL_MIN="5.10"
+BUILD_EXCLUSIVE_CONFIG="CONFIG_OF CONFIG_DRM"
 AUTOINSTALL="yes"
 CONF
-echo "staged in $dir: now 'dkms install rknpu/$version'"
+say "  staged in $dir: now 'dkms install rknpu/$version'"

@@ -1,0 +1,42 @@
+#!/bin/bash
+# SPDX-License-Identifier: MIT
+# Build the Debian packages for an architecture.
+#
+#   build-packages.sh [arm64|amd64]        default: arm64, cross-built here
+#
+# The result is build/packages/*.deb and the source package (.dsc). Only files that git knows go in.
+set -euo pipefail
+# shellcheck source=scripts/lib.sh
+. "$(dirname "$0")/lib.sh"
+
+arch=${1:-arm64}
+version=$(dpkg-parsechangelog -l "$RKNPU_ROOT/debian/changelog" -S Version)
+out=$RKNPU_BUILD/packages
+tree=$out/rknpu-$version
+need dpkg-buildpackage dh cmake ninja dtc
+command -v dh_dkms >/dev/null || die "dh_dkms is missing" "install the package dh-dkms"
+
+rm -rf "$out"
+mkdir -p "$tree"
+(cd "$RKNPU_ROOT" && git ls-files -z | xargs -0 cp -P --parents -t "$tree")
+arguments=(-DRKNPU_TESTS=OFF)
+if [ "$arch" != "$(dpkg --print-architecture)" ]; then
+    case $arch in
+    arm64) triplet=aarch64-linux-gnu ;;
+    *) die "no cross build for $arch" "arm64" ;;
+    esac
+    "$RKNPU_ROOT/scripts/fetch.sh" "sysroot-$arch"
+    arguments+=(--toolchain "$tree/userspace/cmake/aarch64.cmake")
+    export RKNPU_LIBRARY_DIRS="$RKNPU_CACHE/sysroot-$arch/usr/lib/$triplet /usr/$triplet/lib"
+fi
+if command -v ccache >/dev/null; then
+    export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$RKNPU_ROOT} CCACHE_NOHASHDIR=1
+    arguments+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+fi
+# What a build needs lies in folders here, which dpkg does not know: so it is not asked (-d).
+cd "$tree"
+RKNPU_CMAKE_ARGS="${arguments[*]}" step "building packages for $arch" \
+    dpkg-buildpackage --build=full -us -uc -d -a"$arch"
+cd "$out"
+rm -rf "$tree"
+say "  $(find . -name "*.deb" | wc -l) packages in ${out#"$RKNPU_ROOT"/}"
