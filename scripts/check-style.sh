@@ -69,6 +69,7 @@ check "include rules" python3 scripts/style/style.py includes
 check "function and file lengths" python3 scripts/style/style.py lengths
 check "kernel: no version tests, no conditionals in core files" python3 scripts/style/style.py kernel
 check "README.md has at most 120 lines" test "$(wc -l <README.md)" -le 120
+check "documentation is well-formed" python3 scripts/style/docs.py rst
 check "each command in the documentation is run by somebody" python3 scripts/style/docs.py check
 check "userspace is clang-formatted" format
 check "scripts pass shellcheck" shell

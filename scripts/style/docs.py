@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Commands in Documentation/: docs.py check | docs.py board PAGE.
+"""Commands in Documentation/: docs.py check | docs.py board PAGE; docs.py rst: well-formed text.
 
 In the pages of PAGES each literal block is followed by a comment that says who runs it:
   .. run: emulated board     all of it, on the emulated board ("docs.py board PAGE" prints it)
@@ -77,7 +77,21 @@ def check() -> list[str]:
     return findings
 
 
+def rst() -> None:
+    """Ends with a message of docutils at the first page that is not well-formed."""
+    import docutils.core
+    from docutils import nodes
+    from docutils.parsers.rst import roles
+    roles.register_generic_role("doc", nodes.emphasis)
+    for name in sorted(os.listdir(FOLDER)):
+        with open(f"{FOLDER}/{name}", encoding="utf-8") as file:
+            docutils.core.publish_string(file.read(), source_path=f"{FOLDER}/{name}", writer_name="null",
+                                         settings_overrides={"report_level": 2, "halt_level": 2})
+
+
 if __name__ == "__main__":
+    if sys.argv[1] == "rst":
+        sys.exit(rst())
     if sys.argv[1] == "board":
         print("set -e")
         for _, body, who in blocks(f"{FOLDER}/{sys.argv[2]}.rst"):
