@@ -28,5 +28,8 @@ Cflags: -I\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 
+install(PROGRAMS "${RKNPU_ROOT}/scripts/rknpu-doctor" "${RKNPU_ROOT}/scripts/rknpu-dtb"
+        DESTINATION ${CMAKE_INSTALL_BINDIR})
+
 # All that is installed and nothing else, so that packages need not build the tests.
 add_custom_target(install-parts DEPENDS ${RKNPU_INSTALLED})
