@@ -18,7 +18,7 @@
 #define RKNPU_DRM_DATE(text)
 #endif
 
-/* The older core takes a driver that it could write to, and writes to those of legacy cards only. */
+/* The older core takes a pointer it could write to, but writes to legacy drivers only. */
 #ifndef HAVE_DRM_DRIVER_CONST
 static inline void *rknpu_compat_dev_alloc(struct device *parent, const struct drm_driver *driver,
 					   size_t size, size_t offset)
