@@ -30,6 +30,12 @@ std::unique_ptr<Board> Board::create(const npusim::SocConfig& soc, npusim::NpuOp
     return board;
 }
 
+void Board::write_register(unsigned core, uint32_t offset, uint32_t value) {
+    npu_->write(core, offset, value);
+    if (synchronous_ && !npu_->wait_idle(kQuiesceMs))
+        log("a job did not end while its start was being written");
+}
+
 void Board::place_sram(uint64_t address) {
     if (sram_used_ == 0 || address == sram_address_)
         return;

@@ -26,6 +26,11 @@ class Board {
     [[nodiscard]] int sram_fd() const { return sram_fd_.get(); }
     [[nodiscard]] std::span<std::byte> sram() { return sram_.bytes(); }
 
+    /// From now on a write that starts a job returns when the job has ended: a guest that counts
+    /// its instructions then meets each interrupt at the same one.
+    void set_synchronous() { synchronous_ = true; }
+    void write_register(unsigned core, uint32_t offset, uint32_t value);
+
     /// The SRAM's address as the guest's PCI host has placed it.
     void place_sram(uint64_t address);
 
@@ -58,6 +63,7 @@ class Board {
     Mapping sram_;
     uint64_t sram_address_ = 0;
     uint64_t sram_used_ = 0;  // bytes that exist on the chip
+    bool synchronous_ = false;
     std::vector<std::string> log_;
     std::unique_ptr<npusim::Npu> npu_;  // its workers use the memory above
     std::unique_ptr<BoardControl> control_;

@@ -2,6 +2,7 @@
 #include "control.hpp"
 
 #include <fmt/format.h>
+#include <algorithm>
 #include <utility>
 
 namespace rknpusim {
@@ -9,6 +10,10 @@ namespace rknpusim {
 namespace {
 
 constexpr uint32_t kPageSize = 0x1000;
+constexpr uint32_t kLiveOff = 0;
+constexpr uint32_t kLiveAdd = 1;
+constexpr uint32_t kLiveRemove = 2;
+constexpr size_t kMaxLive = 4096;
 constexpr uint32_t kAllCores = 0x7;
 constexpr uint32_t kEveryCore = 0xff;
 constexpr unsigned kHResetShift = 8;
@@ -34,6 +39,7 @@ void BoardControl::reset() {
     power_ = kAllCores;
     rate_ = kSafeRate;
     clock_on_ = 1;
+    change_live(kLiveOff);
 }
 
 bool BoardControl::owns(uint32_t offset) {
@@ -59,11 +65,28 @@ uint32_t BoardControl::read(uint32_t offset) const {
             return power_fail_;
         case kControlViolations:
             return static_cast<uint32_t>(violations_);
+        case kControlLiveStart:
+            return live_start_;
+        case kControlLiveSize:
+            return live_size_;
+        case kControlStray:
+            return static_cast<uint32_t>(npu_.stray_count());
         case kResetRegister:
             return resets_;
         default:
-            return 0;
+            return offset >= kControlCounters ? read_counter(offset - kControlCounters) : 0;
     }
+}
+
+uint32_t BoardControl::read_counter(uint32_t offset) const {
+    const uint32_t core = offset / kControlCountersStride;
+    if (core >= npu_.soc().cores)
+        return 0;
+    const npusim::CoreCounters c = npu_.counters(core);
+    const std::array<uint64_t, kControlCountersStride / 4> values = {
+        c.jobs,       c.tasks,     c.reg_reads,  c.reg_writes,
+        c.interrupts, c.mmu_reads, c.mmu_writes, c.faults};
+    return static_cast<uint32_t>(values[offset % kControlCountersStride / 4]);
 }
 
 void BoardControl::write(uint32_t offset, uint32_t value) {
@@ -92,12 +115,38 @@ void BoardControl::write(uint32_t offset, uint32_t value) {
         case kControlViolations:
             violations_ = 0;
             break;
+        case kControlLiveStart:
+            live_start_ = value;
+            break;
+        case kControlLiveSize:
+            live_size_ = value;
+            break;
+        case kControlLive:
+            change_live(value);
+            break;
         case kResetRegister:
             write_resets(value);
             break;
         default:
             break;
     }
+}
+
+// The same buffer may live in several address spaces of the guest: each has to remove it.
+void BoardControl::change_live(uint32_t command) {
+    if (command == kLiveAdd && live_.size() < kMaxLive)
+        live_.push_back({.iova = live_start_, .size = live_size_});
+    const auto same = [this](const npusim::DmaRange& range) {
+        return range.iova == live_start_ && range.size == live_size_;
+    };
+    if (command == kLiveRemove) {
+        const auto it = std::find_if(live_.begin(), live_.end(), same);
+        if (it != live_.end())
+            live_.erase(it);
+    }
+    if (command == kLiveOff)
+        live_.clear();
+    npu_.set_live_buffers(command == kLiveOff ? std::nullopt : std::optional(live_));
 }
 
 void BoardControl::arm(uint32_t jobs) {

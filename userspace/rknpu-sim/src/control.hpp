@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "npusim/npu.hpp"
 
@@ -24,9 +25,16 @@ enum ControlRegister : uint32_t {
     kControlClockOn = 0xe028,     ///< bit 0
     kControlPowerFail = 0xe02c,   ///< the next n switch-on attempts have no effect (K8)
     kControlViolations = 0xe030,  ///< count of K13 and K14 violations; write clears
-    kResetRegister = 0xf000,      ///< bit n: A reset, bit 8 + n: H reset of core n
+    kControlLiveStart = 0xe040,   ///< device address of a buffer
+    kControlLiveSize = 0xe044,    ///< its bytes
+    kControlLive = 0xe048,      ///< write 1: add the buffer, 2: remove it, 0: check off, none left
+    kControlStray = 0xe04c,     ///< RO data accesses outside the live buffers so far
+    kControlCounters = 0xe100,  ///< RO of core 0: jobs tasks reads writes interrupts mmu_reads
+                                ///< mmu_writes faults
+    kResetRegister = 0xf000,    ///< bit n: A reset, bit 8 + n: H reset of core n
 };
 inline constexpr uint32_t kControlIdValue = 0x534b5052;
+inline constexpr uint32_t kControlCountersStride = 0x20;  ///< from one core to the next
 
 /// Power and clock are on and the rate is 200 MHz until the guest says otherwise, as the boot
 /// loader leaves them; a guest that never touches them never sees a violation.
@@ -48,6 +56,8 @@ class BoardControl {
     [[nodiscard]] uint64_t total_violations() const { return total_violations_; }
 
  private:
+    [[nodiscard]] uint32_t read_counter(uint32_t offset) const;
+    void change_live(uint32_t command);
     void arm(uint32_t jobs);
     void set_power(uint32_t value);
     void set_rate(uint32_t hz);
@@ -63,6 +73,9 @@ class BoardControl {
     uint32_t clock_on_ = 1;
     uint32_t power_fail_ = 0;
     uint32_t resets_ = 0;
+    uint32_t live_start_ = 0;
+    uint32_t live_size_ = 0;
+    std::vector<npusim::DmaRange> live_;
     uint64_t violations_ = 0;
     uint64_t total_violations_ = 0;
 };

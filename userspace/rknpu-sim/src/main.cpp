@@ -45,6 +45,7 @@ struct Arguments {
     unsigned threads = 1;
     bool allow_refused = false;
     bool allow_faults = false;
+    bool synchronous = false;
 };
 
 void add_options(CLI::App& app, Arguments& args) {
@@ -65,6 +66,8 @@ void add_options(CLI::App& app, Arguments& args) {
     app.add_flag("--estimate", args.observe.estimate, "Print estimated NPU time at the end");
     app.add_flag("--reference", args.reference, "Compute with the plain reference loops");
     app.add_option("--threads", args.threads, "Threads one task may use")->check(CLI::Range(1, 64));
+    app.add_flag("--synchronous", args.synchronous,
+                 "A register write that starts a job returns when the job has ended");
     app.add_flag("--allow-refused", args.allow_refused, "Refused jobs do not fail the run");
     app.add_flag("--allow-faults", args.allow_faults, "Page faults do not fail the run");
 }
@@ -147,6 +150,8 @@ ExitCode serve(const Arguments& args) {
     const auto board = rknpusim::Board::create(soc, std::move(options));
     if (!stop || !board)
         return fail(std::string("set-up: ") + std::strerror(errno));
+    if (args.synchronous)
+        board->set_synchronous();
     rknpusim::ServerOptions server_options;
     server_options.socket_dir = args.socket_dir;
     server_options.allow_refused = args.allow_refused;

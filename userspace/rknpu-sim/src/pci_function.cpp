@@ -195,7 +195,7 @@ void CoreFunction::write_word(uint32_t offset, uint32_t value) {
     if (core_ == 0 && BoardControl::owns(offset))
         control.write(offset, value);
     else if (control.check_access(core_, offset))
-        board_.npu().write(core_, offset, value);
+        board_.write_register(core_, offset, value);
 }
 
 int CoreFunction::bar_read(uint64_t offset, std::span<std::byte> data) {

@@ -165,6 +165,56 @@ TEST_CASE("faults are armed from the guest for the next jobs") {
     CHECK(client.read32(0, 0x2c) != 0);
 }
 
+TEST_CASE("the guest reads counters and names the buffers that live") {
+    const auto board = make_board();
+    board->set_synchronous();
+    rknpusim::CoreFunction first(*board, 0);
+    rknpusim::CoreFunction second(*board, 1);
+    Client a(first);
+    Client b(second);
+    a.hello();
+    b.hello();
+    const UniqueFd memory = rknpusim::make_memfd("ram", kRamSize);
+    auto mapping = rknpusim::Mapping::map(memory.get(), 0, kRamSize, true);
+    const std::vector<uint64_t> words = {word(0x1001, 0x4020, 0x1000), word(0x1001, 0x4044, 7),
+                                         word(0x0041, 0, 0), word(0x0081, 8, 0x18)};
+    std::memcpy(mapping->bytes().data() + 0x20, words.data(), words.size() * 8);
+    b.dma_map(0, kRamSize, 0, {memory.get()});
+    const auto run = [&] {
+        b.write32(0, 0x24, 0x1ffff);
+        b.write32(0, 0x10, 0x20);
+        b.write32(0, 0x14, 1);
+        b.write32(0, 0x30, 0x7001);
+        b.write32(0, 0x08, 1);
+        CHECK(b.read32(0, 0x2c) != 0);  // no wait: the start has waited
+        b.write32(0, 0x08, 0);
+    };
+    const auto set_live = [&](uint32_t start, uint32_t size, uint32_t command) {
+        a.write32(0, 0xe040, start);
+        a.write32(0, 0xe044, size);
+        a.write32(0, 0xe048, command);
+    };
+    run();
+    CHECK(a.read32(0, 0xe120) == 1);  // jobs of core 1
+    CHECK(a.read32(0, 0xe124) == 1);  // its tasks, reads, writes
+    CHECK(a.read32(0, 0xe128) == 1);
+    CHECK(a.read32(0, 0xe12c) == 6);
+    CHECK(a.read32(0, 0xe134) == 0);  // registers of its IOMMU bank
+    CHECK(a.read32(0, 0xe100) == 0);  // core 0 did nothing
+    CHECK(a.read32(0, 0xe160) == 0);  // there is no core 3
+    CHECK(a.read32(0, 0xe04c) == 0);
+    set_live(0x1000, 0x1000, 1);
+    run();
+    CHECK(a.read32(0, 0xe04c) == 0);
+    set_live(0x1000, 0x1000, 2);
+    run();
+    CHECK(a.read32(0, 0xe04c) == 1);
+    set_live(0, 0, 0);
+    run();
+    CHECK(a.read32(0, 0xe04c) == 1);
+    CHECK(board->npu().stray_count() == 1);
+}
+
 TEST_CASE("registers without power or clock are violations") {
     const auto board = make_board();
     rknpusim::CoreFunction first(*board, 0);
