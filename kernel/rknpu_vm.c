@@ -28,9 +28,10 @@
  * table points to.
  *
  * The page table is filled when a job is submitted, and cleared when that costs
- * little: each page that leaves the table of a space that is attached costs a
- * register write per bank, but taking the space away and back again costs the
- * same for any number of pages.
+ * little. In a space that is attached, each piece of memory that enters the
+ * table costs two register writes per bank, and each page that leaves it one;
+ * but taking the space away and back again costs the same for any number of
+ * them.
  *
  * Without an IOMMU a device address is a bus address, and an address space is
  * only the list of what the file may name.
@@ -47,6 +48,14 @@ MODULE_PARM_DESC(shared_domain,
 
 /* Two pages in four banks: few enough register writes to be paid at once. */
 #define RKNPU_VM_CHEAP		SZ_8K
+
+/*
+ * Taking the space away and back again takes 88 register writes in four banks,
+ * because the way to and from another space leads through the default one. So
+ * many pieces can be mapped, and so many pages be unmapped, for the same price.
+ */
+#define RKNPU_VM_CHEAP_PIECES	11
+#define RKNPU_VM_CHEAP_SRAM	(22 * SZ_4K)
 
 /* What may stay mapped for nothing, until it is time to unmap it all. */
 #define RKNPU_VM_RETIRED_MAX	SZ_32M
@@ -273,6 +282,23 @@ static int rknpu_mapping_insert_direct(struct rknpu_mapping *mapping)
 	return drm_mm_reserve_node(&mapping->vm->mm, &mapping->node);
 }
 
+/* Is it worth taking the space from the cores to map what is new? */
+static bool rknpu_vm_fresh_is_costly(struct rknpu_vm *vm)
+{
+	struct rknpu_mapping *mapping;
+	unsigned int pieces = 0;
+
+	if (!rknpu_mmu_is_live(vm))
+		return false;
+	mutex_lock(&vm->lock);
+	list_for_each_entry(mapping, &vm->fresh, vm_entry) {
+		pieces += !!mapping->bo->sram.chunks;
+		pieces += mapping->bo->sgt ? mapping->bo->sgt->nents : 0;
+	}
+	mutex_unlock(&vm->lock);
+	return pieces > RKNPU_VM_CHEAP_PIECES;
+}
+
 /**
  * rknpu_vm_commit() - bring the page table up to date for a job
  * @vm: the address space
@@ -286,6 +312,8 @@ int rknpu_vm_commit(struct rknpu_vm *vm)
 
 	if (list_empty_careful(&vm->fresh))
 		return 0;
+	if (rknpu_vm_fresh_is_costly(vm))
+		rknpu_mmu_forget(vm);
 	mutex_lock(&vm->lock);
 	list_for_each_entry_safe(mapping, next, &vm->fresh, vm_entry) {
 		ret = rknpu_mapping_fill(mapping);
@@ -346,6 +374,24 @@ static void rknpu_vm_free_retired(struct rknpu_vm *vm, bool all)
 		rknpu_mapping_free(mapping);
 }
 
+/* On-chip memory is too scarce to wait for a cheaper moment: is there some to free? */
+static bool rknpu_vm_withholds_sram(struct rknpu_vm *vm)
+{
+	struct rknpu_mapping *mapping;
+	bool found = false;
+	u64 oldest;
+
+	mutex_lock(&vm->lock);
+	oldest = rknpu_job_oldest(vm);
+	list_for_each_entry(mapping, &vm->retired, vm_entry) {
+		if (found || mapping->retired_at >= oldest)
+			break;
+		found = mapping->bo->sram.chunks && mapping->bo->base.size > RKNPU_VM_CHEAP_SRAM;
+	}
+	mutex_unlock(&vm->lock);
+	return found;
+}
+
 /**
  * rknpu_vm_reap() - free what has been retired, as far as it is worth it
  * @vm: the address space
@@ -357,6 +403,8 @@ void rknpu_vm_reap(struct rknpu_vm *vm)
 {
 	if (list_empty_careful(&vm->retired))
 		return;
+	if (rknpu_mmu_is_live(vm) && rknpu_vm_withholds_sram(vm))
+		rknpu_mmu_forget(vm);
 	rknpu_vm_free_retired(vm, !rknpu_mmu_is_live(vm));
 	if (READ_ONCE(vm->retired_size) > RKNPU_VM_RETIRED_MAX)
 		rknpu_vm_purge(vm);
@@ -372,11 +420,25 @@ void rknpu_vm_purge(struct rknpu_vm *vm)
 	rknpu_vm_free_retired(vm, true);
 }
 
+static int rknpu_mapping_insert_aligned(struct rknpu_mapping *mapping, u64 align)
+{
+	struct rknpu_vm *vm = mapping->vm;
+
+	return drm_mm_insert_node_in_range(&vm->mm, &mapping->node, mapping->bo->base.size,
+					   min_t(u64, align, RKNPU_VM_ALIGN_MAX), 0,
+					   RKNPU_VM_START, RKNPU_VM_END, DRM_MM_INSERT_HIGH);
+}
+
+/*
+ * Pieces of memory are aligned to their sizes and lie in order of size: with an
+ * address that is aligned likewise each of them takes one step to map. Objects
+ * that may not waste addresses do without it where room is short.
+ */
 static int rknpu_mapping_insert_locked(struct rknpu_mapping *mapping)
 {
 	struct rknpu_gem_object *bo = mapping->bo;
 	struct rknpu_vm *vm = mapping->vm;
-	u64 align = PAGE_SIZE;
+	u64 size = bo->base.size;
 	int ret;
 
 	lockdep_assert_held(&vm->lock);
@@ -384,14 +446,32 @@ static int rknpu_mapping_insert_locked(struct rknpu_mapping *mapping)
 	if (!vm->domain)
 		return rknpu_mapping_insert_direct(mapping);
 
-	if (!(bo->flags & RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT))
-		align = min_t(u64, roundup_pow_of_two(bo->base.size), RKNPU_VM_ALIGN_MAX);
-	ret = drm_mm_insert_node_in_range(&vm->mm, &mapping->node, bo->base.size, align, 0,
-					  RKNPU_VM_START, RKNPU_VM_END, DRM_MM_INSERT_HIGH);
+	if (bo->flags & RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT) {
+		ret = rknpu_mapping_insert_aligned(mapping, rounddown_pow_of_two(size));
+		if (ret)
+			ret = rknpu_mapping_insert_aligned(mapping, PAGE_SIZE);
+	} else {
+		ret = rknpu_mapping_insert_aligned(mapping, roundup_pow_of_two(size));
+	}
 	if (ret)
 		return -ENOMEM;
 	list_add_tail(&mapping->vm_entry, &vm->fresh);
 	return 0;
+}
+
+/* People who see ENOMEM with gigabytes of free memory need to know that it is this. */
+static void rknpu_vm_report_full(struct rknpu_vm *vm, u64 size)
+{
+	u64 start, end, largest = 0;
+	struct drm_mm_node *node;
+
+	mutex_lock(&vm->lock);
+	drm_mm_for_each_hole(node, &vm->mm, start, end)
+		largest = max(largest, end - start);
+	mutex_unlock(&vm->lock);
+	dev_warn_ratelimited(vm->ndev->dev,
+			     "RKNPU: no IOVA for %llu bytes, largest free: %llu of %llu\n",
+			     size, largest, (u64)(RKNPU_VM_END - RKNPU_VM_START));
 }
 
 static int rknpu_mapping_insert(struct rknpu_mapping *mapping)
@@ -430,6 +510,8 @@ struct rknpu_mapping *rknpu_mapping_create(struct rknpu_vm *vm, struct rknpu_gem
 		ret = rknpu_mapping_insert(mapping);
 	}
 	if (ret) {
+		if (ret == -ENOMEM && vm->domain)
+			rknpu_vm_report_full(vm, bo->base.size);
 		kfree(mapping);
 		return ERR_PTR(ret);
 	}

@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: MIT
 // MEM_CREATE: sizes, flags, look-up by handle, tokens, device addresses.
 #define _GNU_SOURCE
+#include <fcntl.h>
+#include <linux/udmabuf.h>
+#include <sys/ioctl.h>
+
 #include "harness.h"
 #include "npu_device.h"
 
@@ -26,6 +30,13 @@ FIXTURE_TEARDOWN(mem_create)
 static int create(int fd, struct rknpu_mem_create *args)
 {
 	return npu_ioctl(fd, DRM_IOCTL_RKNPU_MEM_CREATE, args);
+}
+
+static int destroy(int fd, uint32_t handle)
+{
+	struct rknpu_mem_destroy args = { .handle = handle };
+
+	return npu_ioctl(fd, DRM_IOCTL_RKNPU_MEM_DESTROY, &args);
 }
 
 TEST_F(mem_create, size_is_rounded_up_to_pages)
@@ -67,6 +78,83 @@ TEST_F(mem_create, b14_sizes_beyond_reach_get_enomem_and_change_nothing)
 			EXPECT_EQ(0, memcmp(&args, &before, sizeof(args)));
 		}
 	}
+}
+
+#define WINDOW_PIECES 1024u
+#define WINDOW_PIECE 0x10000u
+#define WINDOW_SIZE ((uint64_t)WINDOW_PIECES * WINDOW_PIECE)
+
+/* 64 MiB that cost 64 KiB, because the same piece comes again and again; or a negative errno. */
+static int make_window(void)
+{
+	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memfd, fd;
+	struct udmabuf_create_list *args;
+	unsigned int i;
+
+	if (device < 0)
+		return -errno;
+	memfd = memfd_create("window", MFD_ALLOW_SEALING | MFD_CLOEXEC);
+	if (memfd < 0 || ftruncate(memfd, WINDOW_PIECE) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+		return -errno;
+	args = calloc(1, sizeof(*args) + WINDOW_PIECES * sizeof(args->list[0]));
+	args->flags = UDMABUF_FLAGS_CLOEXEC;
+	args->count = WINDOW_PIECES;
+	for (i = 0; i < WINDOW_PIECES; i++)
+		args->list[i] = (struct udmabuf_create_item){ .memfd = memfd, .size = WINDOW_PIECE };
+	fd = ioctl(device, UDMABUF_CREATE_LIST, args);
+	fd = fd < 0 ? -errno : fd;
+	free(args);
+	close(memfd);
+	close(device);
+	return fd;
+}
+
+/* Imports one more window into an address space; 0 or a negative errno. */
+static int map_window(int fd, int32_t domain, uint32_t *handle)
+{
+	struct rknpu_mem_create args = { .iommu_domain_id = domain };
+	int window = make_window(), ret = window;
+
+	if (window >= 0)
+		ret = npu_import(fd, window, handle);
+	close(window);
+	args.handle = *handle;
+	return ret ? ret : create(fd, &args);
+}
+
+TEST_F_TIMEOUT(mem_create, b14_full_address_space_gets_enomem_and_says_so, 120)
+{
+	struct rknpu_mem_create small = { .flags = NPU_MEM_DATA, .size = NPU_PAGE };
+	struct rknpu_mem_create again = { 0 };
+	uint32_t handles[80], count;
+	int log = npu_log_open(), ret = 0;
+
+	ret = make_window();
+	if (ret < 0)
+		SKIP(return, "no /dev/udmabuf (%s)", strerror(-ret));
+	close(ret);
+	if (access("/sys/kernel/debug/dma-api", F_OK) == 0)
+		SKIP(return, "DMA debugging warns of memory that is mapped many times");
+	for (count = 0; count < 80; count++) {
+		ret = map_window(self->fd, 0, &handles[count]);
+		if (ret)
+			break;
+	}
+	EXPECT_EQ(-ENOMEM, ret);
+	/* 4 GiB, less what the ends and the alignment cost. */
+	EXPECT_LE(62, count);
+	EXPECT_GE(64, count);
+	EXPECT_TRUE(npu_log_has(log, "no IOVA for 67108864 bytes, largest free: "));
+	/* There are other address spaces, and smaller objects. */
+	again.handle = handles[count];
+	again.iommu_domain_id = 1;
+	EXPECT_EQ(0, create(self->fd, &again));
+	EXPECT_EQ(0, create(self->fd, &small));
+	/* One goes, one comes. */
+	EXPECT_EQ(0, destroy(self->fd, handles[0]));
+	again.iommu_domain_id = 0;
+	EXPECT_EQ(0, create(self->fd, &again));
+	close(log);
 }
 
 TEST_F(mem_create, every_flag_gives_a_usable_object)

@@ -60,6 +60,19 @@ long long npu_sram_used(void);
 /* Tells a watcher of the kernel log that page faults are meant to happen now. */
 void npu_expect_fault(bool on);
 
+/* Registers that only the emulated board has, in words, or NULL; see emulated-board.rst. */
+#define NPU_EMULATOR_LIVE_START (0x40 / 4)
+#define NPU_EMULATOR_LIVE_SIZE (0x44 / 4)
+#define NPU_EMULATOR_LIVE (0x48 / 4)
+#define NPU_EMULATOR_STRAY (0x4c / 4)
+#define NPU_EMULATOR_COUNTERS (0x100 / 4)
+#define NPU_EMULATOR_COUNTERS_STRIDE (0x20 / 4)
+volatile uint32_t *npu_emulator(void);
+
+/* The kernel log from now on, an fd or a negative errno; is there a line with that text? */
+int npu_log_open(void);
+bool npu_log_has(int fd, const char *text);
+
 /* The fault that the emulator was told to produce: a name in the file faults, or "". */
 const char *npu_fault(void);
 
