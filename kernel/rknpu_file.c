@@ -243,6 +243,34 @@ struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token)
 	return bo;
 }
 
+/**
+ * rknpu_file_lookup_job() - find what a submit names
+ * @file: the open file
+ * @token: number from user space for the object with the tasks
+ * @domain: number of the address space, in range
+ * @bo: the object, with a reference
+ * @vm: the address space, with a reference
+ *
+ * Return: true, or false if one of them does not exist
+ */
+bool rknpu_file_lookup_job(struct rknpu_file *file, u64 token, u32 domain,
+			   struct rknpu_gem_object **bo, struct rknpu_vm **vm)
+{
+	struct rknpu_handle *handle;
+	bool found;
+
+	mutex_lock(&file->lock);
+	handle = rknpu_file_find(file, token ^ file->secret);
+	found = handle && file->vms[domain];
+	if (found) {
+		*bo = handle->bo;
+		drm_gem_object_get(&handle->bo->base);
+		*vm = rknpu_vm_get(file->vms[domain]);
+	}
+	mutex_unlock(&file->lock);
+	return found;
+}
+
 static struct rknpu_vm *rknpu_file_make_vm(struct rknpu_file *file, u32 domain)
 {
 	struct rknpu_vm *vm = file->vms[domain];

@@ -85,6 +85,8 @@ int rknpu_file_add_handle(struct drm_gem_object *obj, struct drm_file *drm_file)
 void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file);
 u64 rknpu_file_token(const struct rknpu_file *file, const struct rknpu_gem_object *bo);
 struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token);
+bool rknpu_file_lookup_job(struct rknpu_file *file, u64 token, u32 domain,
+			   struct rknpu_gem_object **bo, struct rknpu_vm **vm);
 int rknpu_file_map(struct rknpu_file *file, struct rknpu_gem_object *bo, s32 domain, u64 *addr);
 void rknpu_file_purge(struct rknpu_file *file);
 struct rknpu_vm *rknpu_file_get_vm(struct rknpu_file *file, u32 domain);

@@ -86,10 +86,17 @@ void *rknpu_gem_kernel_address(struct rknpu_gem_object *bo)
 
 	if (!(bo->flags & RKNPU_MEM_KERNEL_MAPPING) || rknpu_gem_is_imported(bo))
 		return NULL;
+	/* Once there, it stays: the lock is for those who make it. */
+	vaddr = smp_load_acquire(&bo->vaddr);
+	if (vaddr)
+		return vaddr;
 	mutex_lock(&bo->lock);
-	if (!bo->vaddr)
-		bo->vaddr = rknpu_gem_vmap(bo, &bo->vmapped);
 	vaddr = bo->vaddr;
+	if (!vaddr) {
+		vaddr = rknpu_gem_vmap(bo, &bo->vmapped);
+		/* Pairs with the one above: a mapping is seen whole or not at all. */
+		smp_store_release(&bo->vaddr, vaddr);
+	}
 	mutex_unlock(&bo->lock);
 	return vaddr;
 }

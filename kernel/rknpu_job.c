@@ -193,8 +193,10 @@ static void rknpu_job_free(struct rknpu_job *job)
 	struct rknpu_vm *vm = job->vm;
 	unsigned int i;
 
-	for (i = 0; i < RKNPU_MAX_CORES; i++)
-		kfree(job->ranges[i].more);
+	for (i = 0; i < RKNPU_MAX_CORES; i++) {
+		if (job->ranges[i].num_batches > 1)
+			kfree(job->ranges[i].more);
+	}
 	dma_fence_put(job->fence);
 	dma_fence_put(job->wait);
 	while (job->num_waits)
@@ -361,7 +363,8 @@ struct rknpu_job *rknpu_job_create(struct rknpu_file *file)
 	job->ndev = file->ndev;
 	job->file = rknpu_file_get(file);
 	job->pid = task_tgid_nr(current);
-	get_task_comm(job->comm, current->group_leader);
+	/* For people only: a name that changes meanwhile may come out mixed. */
+	memcpy(job->comm, current->group_leader->comm, sizeof(job->comm));
 	init_completion(&job->done);
 	INIT_LIST_HEAD(&job->file_entry);
 	INIT_LIST_HEAD(&job->vm_entry);
@@ -373,45 +376,55 @@ struct rknpu_job *rknpu_job_create(struct rknpu_file *file)
 static int rknpu_job_register(struct rknpu_job *job)
 {
 	struct rknpu_device *ndev = job->ndev;
-	int ret = 0;
 
-	spin_lock_irq(&ndev->job_lock);
-	if (ndev->jobs.gone) {
-		ret = -ENODEV;
-	} else {
-		kref_get(&job->ref);
-		job->number = ++job->vm->submitted;
-		list_add_tail(&job->file_entry, &job->file->jobs);
-		list_add_tail(&job->vm_entry, &job->vm->jobs);
-		if (job->waiting)
-			list_add_tail(&job->entry, &ndev->jobs.waiting);
-	}
-	spin_unlock_irq(&ndev->job_lock);
-	return ret;
+	lockdep_assert_held(&ndev->job_lock);
+
+	if (ndev->jobs.gone)
+		return -ENODEV;
+	kref_get(&job->ref);
+	job->number = ++job->vm->submitted;
+	list_add_tail(&job->file_entry, &job->file->jobs);
+	list_add_tail(&job->vm_entry, &job->vm->jobs);
+	if (job->waiting)
+		list_add_tail(&job->entry, &ndev->jobs.waiting);
+	return 0;
 }
 
-/* The job may run from now on. It ends at once if it must not. */
+/*
+ * The job may run from now on, with the power on unless there was an @error. It
+ * ends at once if it must not. True if a job stands at the door.
+ */
+static bool rknpu_job_ready(struct rknpu_job *job, int error)
+{
+	struct rknpu_device *ndev = job->ndev;
+
+	lockdep_assert_held(&ndev->job_lock);
+
+	job->powered = !error;
+	if (!error)
+		error = ndev->jobs.gone ? -ENODEV : job->error;
+	if (error) {
+		rknpu_job_finish(job, error);
+		return false;
+	}
+	job->queued = ktime_get_ns();
+	trace_rknpu_job_queue(job);
+	rknpu_sched_enqueue(&ndev->jobs.sched, &job->sched);
+	return rknpu_job_dispatch(ndev);
+}
+
+/* The job has waited long enough. */
 static void rknpu_job_make_ready(struct rknpu_job *job, int error)
 {
 	struct rknpu_device *ndev = job->ndev;
-	bool door = false;
+	bool door;
 
 	if (!error)
 		error = rknpu_power_get(ndev);
 	spin_lock_irq(&ndev->job_lock);
 	list_del_init(&job->entry);
 	job->waiting = false;
-	job->powered = !error;
-	if (!error)
-		error = ndev->jobs.gone ? -ENODEV : job->error;
-	if (error) {
-		rknpu_job_finish(job, error);
-	} else {
-		job->queued = ktime_get_ns();
-		trace_rknpu_job_queue(job);
-		rknpu_sched_enqueue(&ndev->jobs.sched, &job->sched);
-		door = rknpu_job_dispatch(ndev);
-	}
+	door = rknpu_job_ready(job, error);
 	spin_unlock_irq(&ndev->job_lock);
 	if (door)
 		rknpu_job_switch(ndev);
@@ -461,7 +474,9 @@ static int rknpu_job_queue_behind(struct rknpu_job *job)
 
 	INIT_WORK(&job->ready_work, rknpu_job_ready_work);
 	job->waiting = true;
+	spin_lock_irq(&job->ndev->job_lock);
 	ret = rknpu_job_register(job);
+	spin_unlock_irq(&job->ndev->job_lock);
 	if (ret)
 		return ret;
 	/* For the work; given back by whoever takes the callback away. */
@@ -479,13 +494,22 @@ static int rknpu_job_queue_behind(struct rknpu_job *job)
  */
 int rknpu_job_queue(struct rknpu_job *job)
 {
-	int ret;
+	struct rknpu_device *ndev = job->ndev;
+	bool door = false;
+	int error, ret;
 
 	if (job->wait)
 		return rknpu_job_queue_behind(job);
+	error = rknpu_power_get(ndev);
+	spin_lock_irq(&ndev->job_lock);
 	ret = rknpu_job_register(job);
 	if (!ret)
-		rknpu_job_make_ready(job, 0);
+		door = rknpu_job_ready(job, error);
+	spin_unlock_irq(&ndev->job_lock);
+	if (door)
+		rknpu_job_switch(ndev);
+	if (ret && !error)
+		rknpu_power_put(ndev);
 	return ret;
 }
 

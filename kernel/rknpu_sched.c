@@ -47,6 +47,19 @@ static bool rknpu_sched_before(const struct rknpu_sched_job *a,
 	return a->seq < b->seq;
 }
 
+/* The first mask from @mask on for which a job of @client waits, or one behind all. */
+static u32 rknpu_sched_next_mask(const struct rknpu_sched_client *client, u32 mask)
+{
+	while (client->waiting >> mask && !(client->waiting & BIT(mask)))
+		mask++;
+	return mask;
+}
+
+#define rknpu_sched_for_each_mask(mask, client)				\
+	for ((mask) = rknpu_sched_next_mask(client, 0);			\
+	     (client)->waiting >> (mask);				\
+	     (mask) = rknpu_sched_next_mask(client, (mask) + 1))
+
 static struct rknpu_sched_job *
 rknpu_sched_head(struct rknpu_sched_client *client, u32 mask)
 {
@@ -60,11 +73,13 @@ static u32 rknpu_sched_held(const struct rknpu_sched *sched,
 {
 	u32 held = 0, mask;
 
-	for (mask = 0; mask < RKNPU_SCHED_MASKS; mask++) {
+	if (sched->queued == 1)
+		return 0;
+	rknpu_sched_for_each_mask(mask, job->client) {
 		const struct rknpu_sched_job *head =
 			rknpu_sched_head(job->client, mask);
 
-		if (head && head != job && rknpu_sched_before(head, job))
+		if (head != job && rknpu_sched_before(head, job))
 			held |= rknpu_sched_footprint(sched, head);
 	}
 	return held;
@@ -163,10 +178,13 @@ static void rknpu_sched_note_bypass(struct rknpu_sched *sched,
 	struct rknpu_sched_job *first;
 	u32 mask;
 
+	/* It still counts as waiting itself. */
+	if (sched->queued == 1)
+		return;
 	list_for_each_entry(client, &sched->active, node) {
-		for (mask = 0; mask < RKNPU_SCHED_MASKS; mask++) {
+		rknpu_sched_for_each_mask(mask, client) {
 			first = rknpu_sched_head(client, mask);
-			if (!first || !rknpu_sched_overtaken(sched, first, job, cores))
+			if (!rknpu_sched_overtaken(sched, first, job, cores))
 				continue;
 			if (++first->bypassed < RKNPU_SCHED_BYPASS_MAX)
 				continue;
@@ -182,7 +200,7 @@ static void rknpu_sched_account_load(struct rknpu_sched *sched,
 {
 	unsigned int core;
 
-	for (core = 0; core < RKNPU_SCHED_CORES; core++) {
+	for (core = 0; job->wanted >> core; core++) {
 		if (!(job->wanted & BIT(core)))
 			continue;
 		if (add)
@@ -204,12 +222,17 @@ static void rknpu_sched_insert(struct rknpu_sched *sched, struct rknpu_sched_job
 	}
 	/* With no earlier job found, &pos->node is the queue head itself. */
 	list_add(&job->node, &pos->node);
+	sched->queued++;
+	job->client->waiting |= BIT(job->wanted);
 	rknpu_sched_account_load(sched, job, true);
 }
 
 static void rknpu_sched_unqueue(struct rknpu_sched *sched, struct rknpu_sched_job *job)
 {
 	list_del_init(&job->node);
+	sched->queued--;
+	if (list_empty(&job->client->queue[job->wanted]))
+		job->client->waiting &= ~BIT(job->wanted);
 	rknpu_sched_account_load(sched, job, false);
 	if (sched->reserver == job)
 		sched->reserver = NULL;
@@ -401,16 +424,20 @@ void rknpu_sched_job_init(struct rknpu_sched_job *job,
 			  struct rknpu_sched_client *client, const void *space,
 			  u32 wanted, s32 priority, u32 cost)
 {
-	*job = (struct rknpu_sched_job){
-		.client = client,
-		.space = space,
-		.wanted = wanted,
-		.allowed = RKNPU_SCHED_MASKS - 1,
-		.priority = priority,
-		.cost = cost,
-	};
 	INIT_LIST_HEAD(&job->entry);
 	INIT_LIST_HEAD(&job->node);
+	job->client = client;
+	job->seq = 0;
+	job->charged = 0;
+	job->used_ns = 0;
+	job->space = space;
+	job->wanted = wanted;
+	job->allowed = RKNPU_SCHED_MASKS - 1;
+	job->mask = 0;
+	job->busy = 0;
+	job->cost = cost;
+	job->bypassed = 0;
+	job->priority = priority;
 }
 
 /**
@@ -443,13 +470,13 @@ struct rknpu_sched_job *rknpu_sched_pick(struct rknpu_sched *sched)
 	struct rknpu_sched_client *client;
 	u32 cores, best_cores = 0, mask;
 
-	if (!(sched->present & ~sched->disabled & ~sched->busy))
+	if (!sched->queued || !(sched->present & ~sched->disabled & ~sched->busy))
 		return NULL;
 
 	list_for_each_entry(client, &sched->active, node) {
-		for (mask = 0; mask < RKNPU_SCHED_MASKS; mask++) {
+		rknpu_sched_for_each_mask(mask, client) {
 			job = rknpu_sched_head(client, mask);
-			if (!job || (best && rknpu_sched_before(best, job)))
+			if (best && rknpu_sched_before(best, job))
 				continue;
 			cores = rknpu_sched_place(sched, job);
 			if (!cores)

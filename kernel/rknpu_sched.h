@@ -27,6 +27,7 @@
  * struct rknpu_sched_client - one open file, as the policy sees it
  * @node: entry in &rknpu_sched.active while the client has any job
  * @queue: waiting jobs by wanted core mask, each by priority and then arrival
+ * @waiting: which of @queue are not empty
  * @clock: weighted hardware time, compared between clients, never shown
  * @last_ns: core time of its last finished job: the guess for its next one
  * @busy_ns: hardware time used on each core
@@ -39,6 +40,7 @@ struct rknpu_sched_client {
 	u64 clock;
 	u64 last_ns;
 	u64 busy_ns[RKNPU_SCHED_CORES];
+	u32 waiting;
 	u32 jobs;
 	u32 slice;
 };
@@ -91,6 +93,7 @@ struct rknpu_sched_job {
  * @present: cores that exist
  * @disabled: cores that must not get a job for now (reset, power)
  * @busy: cores that have a job
+ * @queued: number of waiting jobs
  */
 struct rknpu_sched {
 	struct list_head jobs;
@@ -105,6 +108,7 @@ struct rknpu_sched {
 	u32 present;
 	u32 disabled;
 	u32 busy;
+	u32 queued;
 };
 
 /* Walk all jobs in order of arrival; the _safe form may remove the current one. */

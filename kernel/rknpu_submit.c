@@ -202,9 +202,8 @@ static int rknpu_submit_fill(struct rknpu_job *job, const struct rknpu_submit *a
 	job->pingpong = args->flags & RKNPU_JOB_PINGPONG;
 	job->base = args->task_base_addr;
 	job->timeout = (u64)(args->timeout ?: RKNPU_TIMEOUT_DEFAULT) * NSEC_PER_MSEC;
-	job->tasks = rknpu_file_lookup(job->file, args->task_obj_addr);
-	job->vm = rknpu_file_get_vm(job->file, args->iommu_domain_id);
-	if (!job->tasks || !job->vm)
+	if (!rknpu_file_lookup_job(job->file, args->task_obj_addr, args->iommu_domain_id,
+				   &job->tasks, &job->vm))
 		return -EINVAL;
 	ret = rknpu_submit_schedule(job, args);
 	if (ret)
