@@ -81,7 +81,7 @@ TEST_F(debugfs, b37_version)
 	EXPECT_STREQ("RKNPU driver: v0.9.8\n", self->text);
 }
 
-TEST_F(debugfs, b35_load_layout)
+TEST_F(debugfs, b35_b36_load_layout)
 {
 	long loads[3];
 

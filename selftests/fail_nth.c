@@ -4,6 +4,9 @@
  * error and leave nothing behind, or work all the same; splats and leaks are
  * found by the checkers of a debug kernel. Needs CONFIG_FAULT_INJECTION with
  * FAILSLAB and FAIL_PAGE_ALLOC, debugfs and root; see the file config.
+ *
+ * Copies from and to user space count as well where the kernel can inject
+ * faults there (FAULT_INJECTION_USERCOPY): these give EFAULT.
  */
 #define _GNU_SOURCE
 #include <fcntl.h>
@@ -13,6 +16,7 @@
 #include "npu_jobs.h"
 
 #define MAX_ALLOCATIONS 2000
+#define MANY_RECORDS 5000u
 
 static int fail_file = -1;
 
@@ -60,6 +64,9 @@ struct world {
 	int fd;
 	struct npu_job job;
 	struct npu_bo bo;
+	struct npu_bo records;
+	uint32_t syncobjs[3];
+	uint64_t point;
 	int dmabuf;
 };
 
@@ -144,6 +151,130 @@ static int op_import(struct world *world)
 	return ret;
 }
 
+/* Every address space of a file is made when it is first used. */
+static int op_create_in_a_new_space(struct world *world)
+{
+	struct rknpu_mem_create args = { .flags = NPU_MEM_DATA, .size = 1, .iommu_domain_id = 9 };
+	int fd = npu_open(), ret;
+
+	(void)world;
+	if (fd < 0)
+		return fd;
+	ret = npu_ioctl(fd, DRM_IOCTL_RKNPU_MEM_CREATE, &args);
+	close(fd);
+	return ret;
+}
+
+static int op_submit_three_cores(struct world *world)
+{
+	return npu_job_run(&world->job, 7);
+}
+
+/* More tasks than the hardware takes at once; refused only when all was read. */
+static int op_submit_batches(struct world *world)
+{
+	struct rknpu_submit args = npu_job_args(&world->job, 1);
+	int ret;
+
+	args.task_obj_addr = world->records.token;
+	args.task_number = MANY_RECORDS;
+	args.subcore_task[0].task_number = MANY_RECORDS;
+	args.flags |= RKNPU_JOB_FENCE_IN;
+	args.fence_fd = -1;
+	ret = npu_submit(world->fd, &args);
+	return ret == -EINVAL ? 0 : ret;
+}
+
+static int op_submit_behind_a_fence(struct world *world)
+{
+	struct rknpu_submit args = npu_job_args(&world->job, 1);
+	int ret, fence;
+
+	args.flags |= RKNPU_JOB_NONBLOCK | RKNPU_JOB_FENCE_OUT;
+	ret = npu_submit(world->fd, &args);
+	if (ret)
+		return ret;
+	fence = args.fence_fd;
+	args.flags = RKNPU_JOB_PC | RKNPU_JOB_FENCE_IN;
+	ret = npu_submit(world->fd, &args);
+	close(fence);
+	return ret;
+}
+
+static int op_submit_sync(struct world *world)
+{
+	struct rknpu_sync in = { .handle = world->syncobjs[0] };
+	struct rknpu_sync out[2] = {
+		{ .handle = world->syncobjs[1] },
+		{ .handle = world->syncobjs[2], .point = ++world->point },
+	};
+	struct rknpu_submit_sync args = {
+		.submit = npu_job_args(&world->job, 1),
+		.in_syncs = (uintptr_t)&in,
+		.out_syncs = (uintptr_t)out,
+		.in_count = 1,
+		.out_count = 2,
+		.stride = sizeof(in),
+	};
+
+	return npu_ioctl(world->fd, DRM_IOCTL_RKNPU_SUBMIT_SYNC, &args);
+}
+
+static int op_actions(struct world *world)
+{
+	uint32_t code, value;
+	int ret = 0;
+
+	for (code = RKNPU_GET_HW_VERSION; !ret && code <= RKNPU_GET_IOMMU_EN; code++) {
+		value = 0;
+		ret = npu_action(world->fd, code, &value);
+		/* Some codes mean nothing here; that is no failure. */
+		ret = ret == -EINVAL || ret == -ENODEV ? 0 : ret;
+	}
+	return ret;
+}
+
+static int op_read(const char *path)
+{
+	char text[4096];
+	int fd = open(path, O_RDONLY), ret = fd < 0 ? -errno : 0;
+
+	while (!ret) {
+		ssize_t got = read(fd, text, sizeof(text));
+
+		ret = got < 0 ? -errno : 0;
+		if (got <= 0)
+			break;
+	}
+	if (fd >= 0)
+		close(fd);
+	return ret;
+}
+
+static int op_read_debugfs(struct world *world)
+{
+	static const char *const files[] = { "clients", "jobs", "mm", "load", "freq", "volt" };
+	char path[64];
+	unsigned int i;
+	int ret = 0;
+
+	(void)world;
+	for (i = 0; !ret && i < sizeof(files) / sizeof(files[0]); i++) {
+		snprintf(path, sizeof(path), "/sys/kernel/debug/rknpu/%s", files[i]);
+		ret = op_read(path);
+		ret = ret == -ENODEV ? 0 : ret;
+	}
+	return ret;
+}
+
+static int op_read_fdinfo(struct world *world)
+{
+	char path[64];
+
+	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", world->fd);
+	return op_read(path);
+}
+
 static int op_reset(struct world *world)
 {
 	uint32_t value = 0;
@@ -151,9 +282,43 @@ static int op_reset(struct world *world)
 	return npu_action(world->fd, RKNPU_ACT_RESET, &value);
 }
 
+static int make_records(struct world *world)
+{
+	struct rknpu_task *records;
+	unsigned int i;
+	int ret = npu_bo_create(world->fd, NPU_MEM_TASKS, MANY_RECORDS * sizeof(*records),
+				&world->records);
+
+	if (ret)
+		return ret;
+	records = world->records.map;
+	for (i = 0; i < MANY_RECORDS; i++)
+		records[i] = *npu_job_record(&world->job, 0);
+	return npu_bo_sync(&world->records, RKNPU_MEM_SYNC_TO_DEVICE, 0, world->records.size);
+}
+
+/* The first one has signalled. */
+static int make_syncobjs(struct world *world)
+{
+	unsigned int i;
+	int ret = 0;
+
+	for (i = 0; !ret && i < 3; i++) {
+		struct drm_syncobj_create args = {
+			.flags = i == 0 ? DRM_SYNCOBJ_CREATE_SIGNALED : 0,
+		};
+
+		ret = npu_ioctl(world->fd, DRM_IOCTL_SYNCOBJ_CREATE, &args);
+		world->syncobjs[i] = args.handle;
+	}
+	return ret;
+}
+
 static int make_world(struct world *world)
 {
 	int ret;
+
+	memset(world, 0, sizeof(*world));
 
 	world->fd = npu_open();
 	if (world->fd < 0)
@@ -165,6 +330,10 @@ static int make_world(struct world *world)
 	npu_job_add_offset(&world->job, 1, 2, 1);
 	npu_job_seal(&world->job);
 	ret = npu_bo_create(world->fd, NPU_MEM_DATA, 3 * NPU_PAGE, &world->bo);
+	if (ret)
+		return ret;
+	ret = make_records(world);
+	ret = ret ? ret : make_syncobjs(world);
 	if (ret)
 		return ret;
 	world->dmabuf = npu_export(world->fd, world->bo.handle);
@@ -189,7 +358,10 @@ static void sweep(struct test_case *_test, int (*op)(struct world *world))
 		if (!disarm())
 			break;
 		failed += ret != 0;
-		EXPECT_TRUE(ret == 0 || ret == -ENOMEM || ret == -ENODEV);
+		if (ret && ret != -ENOMEM && ret != -EFAULT && ret != -ENODEV) {
+			TH_LOG("allocation %d: %s", nth, strerror(-ret));
+			_test->failed = true;
+		}
 	}
 	TH_LOG("%d allocations, %d of them end the request", nth - 1, failed);
 	EXPECT_GT(MAX_ALLOCATIONS, nth);
@@ -208,11 +380,19 @@ SWEEP(open)
 SWEEP(create_scattered)
 SWEEP(create_contiguous)
 SWEEP(create_sram)
+SWEEP(create_in_a_new_space)
 SWEEP(submit)
+SWEEP(submit_three_cores)
+SWEEP(submit_batches)
 SWEEP(submit_fenced)
+SWEEP(submit_behind_a_fence)
+SWEEP(submit_sync)
 SWEEP(sync)
 SWEEP(export)
 SWEEP(import)
+SWEEP(actions)
 SWEEP(reset)
+SWEEP(read_debugfs)
+SWEEP(read_fdinfo)
 
 TEST_HARNESS_MAIN

@@ -2,7 +2,8 @@
 /*
  * Random requests that know the structures: most members are right, some are
  * borderline, a few are rubbish. Nothing is asserted about a single answer; the
- * kernel must survive, keep to errno values, and work as before afterwards.
+ * kernel must survive, keep to errno values, and work as before afterwards. The
+ * emulator watches that no job touches what never was an object of a client.
  *
  * RKNPU_FUZZ_COUNT sets the number of requests, RKNPU_FUZZ_SEED the sequence.
  */
@@ -16,6 +17,7 @@
 
 #define FILES 3u
 #define OBJECTS 24u
+#define MAX_LIVE 1000u
 
 struct object {
 	uint32_t handle;
@@ -26,11 +28,14 @@ struct object {
 
 struct client {
 	int fd;
+	unsigned int live;
+	struct object seen[MAX_LIVE];
 	struct object objects[OBJECTS];
 	struct npu_job job;
 };
 
 static uint64_t random_state;
+static volatile uint32_t *emulator;
 
 static uint64_t random_u64(void)
 {
@@ -62,6 +67,32 @@ static uint64_t nasty(void)
 	return one_in(4) ? random_u64() : values[below(sizeof(values) / sizeof(values[0]))];
 }
 
+/* Objects stay listed until their file is closed: the driver may keep them as long. */
+static void set_live(uint32_t command, uint64_t iova, uint64_t size)
+{
+	if (!emulator)
+		return;
+	emulator[NPU_EMULATOR_LIVE_START] = (uint32_t)iova;
+	emulator[NPU_EMULATOR_LIVE_SIZE] = (uint32_t)size;
+	emulator[NPU_EMULATOR_LIVE] = command;
+}
+
+static void add_live(struct client *client, uint64_t iova, uint64_t size)
+{
+	if (client->live == MAX_LIVE)
+		return;
+	client->seen[client->live++] = (struct object){ .iova = iova, .size = size };
+	set_live(1, iova, size);
+}
+
+static void drop_live(struct client *client)
+{
+	while (client->live) {
+		client->live--;
+		set_live(2, client->seen[client->live].iova, client->seen[client->live].size);
+	}
+}
+
 static struct object *any_object(struct client *client)
 {
 	return &client->objects[below(OBJECTS)];
@@ -90,6 +121,7 @@ static void fuzz_create(struct client *client)
 	if (object->handle && object->handle != args.handle)
 		npu_ioctl(client->fd, DRM_IOCTL_RKNPU_MEM_DESTROY, &old);
 	*object = (struct object){ args.handle, args.obj_addr, args.dma_addr, args.size };
+	add_live(client, args.dma_addr, args.size);
 }
 
 static void fuzz_destroy(struct client *client)
@@ -225,6 +257,7 @@ static void fuzz_prime(struct client *from, struct client *to)
 		if (old.handle)
 			npu_ioctl(to->fd, DRM_IOCTL_RKNPU_MEM_DESTROY, &old);
 		*object = (struct object){ info.handle, info.obj_addr, info.dma_addr, info.size };
+		add_live(to, info.dma_addr, info.size);
 	}
 	close(dmabuf);
 }
@@ -232,14 +265,16 @@ static void fuzz_prime(struct client *from, struct client *to)
 /* Any number, any size: only the canary matters. */
 static void fuzz_raw(struct client *client)
 {
+	unsigned int number = below(0x60), i;
 	uint64_t buffer[20];
-	unsigned int i;
 
+	/* It could make an object that we lose sight of. */
+	if (number == RKNPU_MEM_CREATE)
+		return;
 	for (i = 0; i < 20; i++)
 		buffer[i] = nasty();
 	npu_ioctl(client->fd,
-		  _IOC(3, DRM_IOCTL_BASE, DRM_COMMAND_BASE + below(0x60), below(sizeof(buffer))),
-		  buffer);
+		  _IOC(3, DRM_IOCTL_BASE, DRM_COMMAND_BASE + number, below(sizeof(buffer))), buffer);
 }
 
 static int open_client(struct client *client)
@@ -251,9 +286,13 @@ static int open_client(struct client *client)
 	if (client->fd < 0)
 		return client->fd;
 	ret = npu_job_init(&client->job, client->fd, 4, 5);
-	if (!ret)
-		build_job(client);
-	return ret;
+	if (ret)
+		return ret;
+	add_live(client, client->job.commands.iova, client->job.commands.size);
+	add_live(client, client->job.records.iova, client->job.records.size);
+	add_live(client, client->job.data.iova, client->job.data.size);
+	build_job(client);
+	return 0;
 }
 
 /* Without a word to the driver about what is still open or running. */
@@ -263,6 +302,7 @@ static void drop_client(struct client *client)
 	munmap(client->job.records.map, client->job.records.size);
 	munmap(client->job.data.map, client->job.data.size);
 	close(client->fd);
+	drop_live(client);
 }
 
 static void fuzz_one(struct client *clients)
@@ -309,7 +349,8 @@ TEST_TIMEOUT(random_requests, 3600)
 	unsigned long count = number_from("RKNPU_FUZZ_COUNT", 5000), i;
 	unsigned long seed = number_from("RKNPU_FUZZ_SEED", 1);
 	uint32_t sram_before = 0, sram_after = 0;
-	struct client clients[FILES];
+	static struct client clients[FILES];
+	uint32_t strays = 0;
 	unsigned int k;
 	int fd = npu_open();
 
@@ -318,22 +359,28 @@ TEST_TIMEOUT(random_requests, 3600)
 	ASSERT_LE(0, fd);
 	npu_action(fd, RKNPU_GET_FREE_SRAM_SIZE, &sram_before);
 	TH_LOG("seed %lu, %lu requests", seed, count);
+	emulator = npu_emulator();
+	if (emulator)
+		strays = emulator[NPU_EMULATOR_STRAY];
 	random_state = seed * 0x9e3779b97f4a7c15ull + 1;
 	npu_expect_fault(true);
 	for (k = 0; k < FILES; k++)
 		ASSERT_EQ(0, open_client(&clients[k]));
 	for (i = 0; i < count; i++) {
 		fuzz_one(clients);
-		if (one_in(500)) {
-			k = below(FILES);
+		k = below(FILES);
+		if (one_in(500) || clients[k].live > MAX_LIVE - 100) {
 			drop_client(&clients[k]);
 			ASSERT_EQ(0, open_client(&clients[k]));
 		}
 	}
 	for (k = 0; k < FILES; k++)
 		drop_client(&clients[k]);
+	set_live(0, 0, 0);
 	npu_expect_fault(false);
 	EXPECT_EQ(0, npu_healthy());
+	if (emulator)
+		EXPECT_EQ(strays, emulator[NPU_EMULATOR_STRAY]);
 	npu_action(fd, RKNPU_GET_FREE_SRAM_SIZE, &sram_after);
 	EXPECT_EQ(sram_before, sram_after);
 	close(fd);

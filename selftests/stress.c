@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: MIT
 /*
  * Many processes do different things at once and some of them are killed.
- * RKNPU_STRESS_SECONDS sets how long (10). Afterwards everything is back.
+ * RKNPU_STRESS_SECONDS sets how long (10), RKNPU_STRESS_SUSPEND how many seconds
+ * lie between two attempts to put the machine to sleep (0: none). Afterwards
+ * everything is back.
  */
 #define _GNU_SOURCE
+#include <fcntl.h>
 #include <poll.h>
 #include <pthread.h>
 
@@ -173,19 +176,90 @@ static int work(int index)
 	}
 }
 
-TEST_TIMEOUT(b08_everything_at_once, 1200)
+static unsigned long number_from(const char *variable, unsigned long otherwise)
 {
-	const char *text = getenv("RKNPU_STRESS_SECONDS");
+	const char *text = getenv(variable);
+
+	return text ? strtoul(text, NULL, 10) : otherwise;
+}
+
+static int write_text(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+/* All that a suspend does, but for the sleep itself, from which nothing would wake us. */
+static unsigned int sleep_now_and_then(unsigned long period_s)
+{
+	unsigned int count = 0;
+
+	write_text("/sys/module/suspend/parameters/pm_test_delay", "1");
+	if (!period_s || write_text("/sys/power/pm_test", "devices"))
+		return 0;
+	while (npu_now_ms() + 1000 * period_s < stop_ms) {
+		sleep((unsigned int)period_s);
+		count += write_text("/sys/power/state", "freeze") == 0;
+	}
+	write_text("/sys/power/pm_test", "none");
+	return count;
+}
+
+/* Users of the module: open files, buffers that others hold, fences. -1 if nobody tells. */
+static int module_users(void)
+{
+	char text[16] = "";
+	int fd = open("/sys/module/rknpu/refcnt", O_RDONLY | O_CLOEXEC);
+	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+
+	if (fd >= 0)
+		close(fd);
+	return got > 0 ? atoi(text) : -1;
+}
+
+static unsigned int lines_of(const char *file)
+{
+	static char text[65536];
+	unsigned int lines = 0;
+	const char *at;
+
+	if (npu_debugfs_read(file, text, sizeof(text)))
+		return 0;
+	for (at = strchr(text, '\n'); at; at = strchr(at + 1, '\n'))
+		lines++;
+	return lines;
+}
+
+/* The last references are dropped by work items. */
+static void wait_for_users(int users)
+{
+	unsigned int i;
+
+	for (i = 0; i < 100 && module_users() != users; i++)
+		usleep(100000);
+}
+
+TEST_TIMEOUT(b08_everything_at_once, 1800)
+{
+	unsigned long suspend_s = number_from("RKNPU_STRESS_SUSPEND", 0);
 	uint32_t sram_before = 0, sram_after = 0;
 	pid_t children[WORKERS];
-	int fd = npu_open(), cores, i, status;
+	int fd = npu_open(), cores, i, status, users;
+	unsigned int clients;
 
 	if (fd == -ENODEV)
 		SKIP(return, "no DRM device named rknpu");
 	ASSERT_LE(0, fd);
 	cores = npu_core_count(fd);
 	npu_action(fd, RKNPU_GET_FREE_SRAM_SIZE, &sram_before);
-	stop_ms = npu_now_ms() + 1000 * (text ? strtoul(text, NULL, 10) : 10);
+	users = module_users();
+	clients = lines_of("clients");
+	stop_ms = npu_now_ms() + 1000 * number_from("RKNPU_STRESS_SECONDS", 10);
 	for (i = 0; i < WORKERS; i++) {
 		children[i] = 0;
 		if (cores < 3 && (i == 1 || i == 2))
@@ -194,6 +268,8 @@ TEST_TIMEOUT(b08_everything_at_once, 1200)
 		if (children[i] == 0)
 			_exit(-work(i));
 	}
+	if (suspend_s)
+		TH_LOG("put to sleep %u times", sleep_now_and_then(suspend_s));
 	for (i = 0; i < WORKERS; i++) {
 		if (!children[i])
 			continue;
@@ -205,6 +281,10 @@ TEST_TIMEOUT(b08_everything_at_once, 1200)
 	EXPECT_EQ(0, npu_healthy());
 	npu_action(fd, RKNPU_GET_FREE_SRAM_SIZE, &sram_after);
 	EXPECT_EQ(sram_before, sram_after);
+	wait_for_users(users);
+	EXPECT_EQ(users, module_users());
+	EXPECT_EQ(clients, lines_of("clients"));
+	EXPECT_EQ(0, lines_of("jobs"));
 	close(fd);
 }
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 // SUBMIT: jobs that compute, checked byte by byte.
 #define _GNU_SOURCE
+#include <fcntl.h>
+
 #include "harness.h"
 #include "npu_device.h"
 #include "npu_jobs.h"
@@ -306,6 +308,82 @@ TEST_F(submit, results_appear_in_every_kind_of_memory)
 		npu_job_free(&job);
 		npu_bo_destroy(&bo);
 	}
+}
+
+/* One task that reads the last slot of @bo and writes the first one. */
+static int last_to_first(int fd, const struct npu_bo *bo)
+{
+	struct npu_job job;
+	int ret = npu_job_init(&job, fd, 1, 1);
+
+	if (ret)
+		return ret;
+	npu_job_add_offset_raw(&job, bo->iova + bo->size - NPU_SLOT, bo->iova, 3);
+	npu_job_seal(&job);
+	ret = npu_job_run(&job, 0);
+	npu_job_free(&job);
+	return ret;
+}
+
+/* How memory is cut into pieces must not matter: neither for access nor when it goes. */
+TEST_F_TIMEOUT(submit, b24_large_scattered_memory_is_whole_and_comes_back, 60)
+{
+	uint64_t lowest = UINT64_MAX, highest = 0;
+	unsigned int round;
+	struct npu_bo bo;
+
+	for (round = 0; round < 4; round++) {
+		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA | RKNPU_MEM_ZEROING, 64 << 20,
+					   &bo));
+		memset((char *)bo.map + bo.size - NPU_SLOT, 40, NPU_SLOT);
+		EXPECT_EQ(0, npu_bo_sync(&bo, RKNPU_MEM_SYNC_TO_DEVICE, 0, bo.size));
+		EXPECT_EQ(0, last_to_first(self->fd, &bo));
+		EXPECT_EQ(0, npu_bo_sync(&bo, RKNPU_MEM_SYNC_FROM_DEVICE, 0, bo.size));
+		EXPECT_EQ(43, *(int8_t *)bo.map);
+		EXPECT_EQ(0, ((int8_t *)bo.map)[bo.size / 2]);
+		lowest = bo.iova < lowest ? bo.iova : lowest;
+		highest = bo.iova > highest ? bo.iova : highest;
+		npu_bo_destroy(&bo);
+	}
+	/* With the first one still there, they would lie elsewhere. */
+	EXPECT_EQ(lowest, highest);
+}
+
+/* Physical address of the memory behind a mapping, 0 without the right to know. */
+static uint64_t physical(const void *map)
+{
+	int fd = open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC);
+	uint64_t entry = 0;
+
+	if (fd < 0)
+		return 0;
+	if (pread(fd, &entry, sizeof(entry), (off_t)((uintptr_t)map / NPU_PAGE * sizeof(entry))) !=
+	    sizeof(entry))
+		entry = 0;
+	close(fd);
+	return (entry & ((1ull << 55) - 1)) * NPU_PAGE;
+}
+
+TEST_F(submit, b19_memory_above_4_gib_takes_part)
+{
+	unsigned int i, above = 0;
+	struct npu_bo bo[8];
+
+	for (i = 0; i < 8; i++) {
+		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA, 1 << 20, &bo[i]));
+		memset((char *)bo[i].map + bo[i].size - NPU_SLOT, (int)i, NPU_SLOT);
+		npu_bo_sync(&bo[i], RKNPU_MEM_SYNC_TO_DEVICE, 0, bo[i].size);
+		above += physical(bo[i].map) >> 32 != 0;
+	}
+	for (i = 0; i < 8; i++) {
+		EXPECT_EQ(0, last_to_first(self->fd, &bo[i]));
+		npu_bo_sync(&bo[i], RKNPU_MEM_SYNC_FROM_DEVICE, 0, NPU_PAGE);
+		EXPECT_EQ((int)i + 3, *(int8_t *)bo[i].map);
+		npu_bo_destroy(&bo[i]);
+	}
+	if (!above)
+		SKIP(return, "this machine has no memory above 4 GiB (or does not show where it is)");
+	TH_LOG("%u of 8 buffers lie above 4 GiB", above);
 }
 
 TEST_F_TIMEOUT(submit, b17_three_hundred_jobs_in_a_row, 60)
