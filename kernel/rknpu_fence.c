@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-fence.h>
+#include <linux/dma-fence-chain.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -51,6 +52,19 @@ struct dma_fence *rknpu_fence_create(void)
 	dma_fence_init(&fence->base, &rknpu_fence_ops, &fence->lock,
 		       dma_fence_context_alloc(1), 1);
 	return &fence->base;
+}
+
+/**
+ * rknpu_fence_failed() - has what a fence stands for failed?
+ * @fence: a fence that has signalled
+ *
+ * A node of a timeline signals without an error of its own.
+ */
+bool rknpu_fence_failed(struct dma_fence *fence)
+{
+	struct dma_fence_chain *chain = to_dma_fence_chain(fence);
+
+	return dma_fence_get_status(chain ? chain->fence : fence) < 0;
 }
 
 /* @error: 0 or a negative error code that waiters can read */

@@ -446,7 +446,7 @@ static bool rknpu_job_wait_next(struct rknpu_job *job, int *error)
 	spin_lock_irq(&job->ndev->job_lock);
 	while (!pending && !job->error) {
 		/* A producer that failed has left nothing that is worth reading. */
-		*error = dma_fence_get_status(job->wait) < 0 ? -ECANCELED : 0;
+		*error = rknpu_fence_failed(job->wait) ? -ECANCELED : 0;
 		if (*error || !job->num_waits)
 			break;
 		dma_fence_put(job->wait);
