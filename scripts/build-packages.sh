@@ -19,23 +19,17 @@ command -v dh_dkms >/dev/null || die "dh_dkms is missing" "install the package d
 rm -rf "$out"
 mkdir -p "$tree"
 (cd "$RKNPU_ROOT" && git ls-files -z | xargs -0 cp -P --parents -t "$tree")
-arguments=(-DRKNPU_TESTS=OFF)
 if [ "$arch" != "$(dpkg --print-architecture)" ]; then
-    case $arch in
-    arm64) triplet=aarch64-linux-gnu ;;
-    *) die "no cross build for $arch" "arm64" ;;
-    esac
-    "$RKNPU_ROOT/scripts/fetch.sh" "sysroot-$arch"
-    arguments+=(--toolchain "$tree/userspace/cmake/aarch64.cmake")
-    export RKNPU_LIBRARY_DIRS="$RKNPU_CACHE/sysroot-$arch/usr/lib/$triplet /usr/$triplet/lib"
-fi
-if command -v ccache >/dev/null; then
-    export CCACHE_BASEDIR=${CCACHE_BASEDIR:-$RKNPU_ROOT} CCACHE_NOHASHDIR=1
-    arguments+=(-DCMAKE_C_COMPILER_LAUNCHER=ccache -DCMAKE_CXX_COMPILER_LAUNCHER=ccache)
+    [ "$arch" = arm64 ] || die "no cross build for $arch" "arm64"
+    "$RKNPU_ROOT/scripts/fetch.sh" sysroot-arm64
+    # The build that the emulated board uses, too.
+    "$RKNPU_ROOT/scripts/build-userspace.sh" aarch64 install-parts
+    export RKNPU_BUILD_DIR=$RKNPU_BUILD/aarch64 RKNPU_SOURCE_DIR=$RKNPU_ROOT/userspace
+    export RKNPU_LIBRARY_DIRS="$RKNPU_CACHE/sysroot-arm64/usr/lib/aarch64-linux-gnu /usr/aarch64-linux-gnu/lib"
 fi
 # What a build needs lies in folders here, which dpkg does not know: so it is not asked (-d).
 cd "$tree"
-RKNPU_CMAKE_ARGS="${arguments[*]}" step "building packages for $arch" \
+step "building packages for $arch" \
     dpkg-buildpackage --build=full -us -uc -d -a"$arch"
 cd "$out"
 rm -rf "$tree"
