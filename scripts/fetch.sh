@@ -197,10 +197,11 @@ recipe_source() {
 take_source() { # take_source TREE
     local -a kinds=() folders=()
     local folder
-    for folder in drivers fs net sound block crypto mm security samples; do
+    for folder in drivers fs net sound block crypto mm security samples \
+        arch/{x86,arm,mips,powerpc,s390,sparc}; do # but not their Kconfig files
         kinds+=(--exclude="linux-source-*/$folder/*.[chS]")
     done
-    for folder in Documentation tools/testing tools/perf arch/{x86,arm,mips,powerpc,s390,sparc}; do
+    for folder in Documentation tools/testing tools/perf; do
         folders+=(--exclude="linux-source-*/$folder/*")
     done
     dpkg-deb --fsys-tarfile "$1"/debs/*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
