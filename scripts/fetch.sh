@@ -201,7 +201,8 @@ take_source() { # take_source TREE
         arch/{x86,arm,mips,powerpc,s390,sparc}; do # but not their Kconfig files
         kinds+=(--exclude="linux-source-*/$folder/*.[chS]")
     done
-    for folder in Documentation tools/testing tools/perf; do
+    kinds+=(--exclude='linux-source-*/Documentation/*/*.[a-z]*')
+    for folder in tools/testing tools/perf; do
         folders+=(--exclude="linux-source-*/$folder/*")
     done
     dpkg-deb --fsys-tarfile "$1"/debs/*.deb | tar -xO --wildcards './usr/src/linux-source-*.tar.xz' |
