@@ -31,7 +31,8 @@ variants() { # variants BOARD
     esac
 }
 
-warnings() { dtc -I dtb -O dtb -o /dev/null "$1" 2>&1 | sed "s#^[^ ]*: Warning#Warning#" | sort -u; }
+# Two children may have one address when one of them is off: as in the kernel's own builds.
+warnings() { dtc -W no-unique_unit_address -W unique_unit_address_if_enabled -I dtb -O dtb -o /dev/null "$1" 2>&1 | sed "s#^[^ ]*: Warning#Warning#" | sort -u; }
 
 # one BOARD.dtb OPTIONS: prints what is wrong
 one() {
@@ -50,7 +51,8 @@ one() {
     warnings "$base" >"$out.before"
     warnings "$out" | comm -13 "$out.before" - >"$out.new"
     [ ! -s "$out.new" ] || echo "${base##*/} $options: new: $(head -n 3 "$out.new")"
-    node=$(fdtget -l "$out" / | grep -m 1 '^npu@' || fdtget -l "$out" /soc | sed -n 's#^npu@#soc/npu@#p' | head -n 1)
+    node=$({ fdtget -l "$out" / && fdtget -l "$out" /soc 2>/dev/null | sed 's#^#soc/#'; } |
+        grep -E '^(soc/)?npu@' | sort | head -n 1)
     [ "$(fdtget "$out" "/$node" status)" = okay ] || echo "${base##*/} $options: no NPU node that is on"
     case $options in *sram*) fdtget "$out" "/$node" rockchip,sram >/dev/null || echo "${base##*/} $options: no SRAM" ;; esac
     if [ -e "$work/schema.json" ]; then
