@@ -17,6 +17,27 @@ verdict() { # verdict WORD NAME
     [ "$1" != fail ] || failed=1
 }
 
+# links: build a program for arm64 with what is in the packages; the systems get it as /packages/try
+links() {
+    local dir=$RKNPU_BUILD/packages/unpacked deb
+    mkdir -p "$dir"
+    for deb in "$RKNPU_BUILD"/packages/librknnrt*.deb; do dpkg-deb -x "$deb" "$dir"; done
+    cat >"$dir/try.c" <<'C'
+#include <rknn_api.h>
+#include <rknpu/rknpu_drm.h>
+int main(void)
+{
+	rknn_context context = 0;
+	return rknn_init(&context, (void *)"none", 0, 0, 0) < 0 ? 0 : 1;
+}
+C
+    PKG_CONFIG_LIBDIR=$dir/usr/lib/aarch64-linux-gnu/pkgconfig pkg-config --libs rknnrt | grep -q -- -lrknnrt ||
+        return 1
+    aarch64-linux-gnu-gcc -o "$RKNPU_BUILD/packages/try" "$dir/try.c" -I"$dir/usr/include" \
+        -isystem /usr/aarch64-linux-gnu/include/drm -L"$dir/usr/lib/aarch64-linux-gnu/rknpu" -lrknnrt \
+        -Wl,--allow-shlib-undefined
+}
+
 # try_suite SUITE: packages-guest.sh in a fresh copy of the system; it prints TAP
 try_suite() {
     local suite=$1 root=$RKNPU_BUILD/roots/$1 log=$RKNPU_BUILD/check/packages-$1.log line status=0
@@ -27,7 +48,7 @@ try_suite() {
         rm -rf "$root" && mkdir -p "$root"
         tar -C "$root" --exclude="./dev/*" -xf "$tar"
         mkdir "$root/packages"
-        cp "$packages"/*.deb "$root/packages/"
+        cp "$packages"/*.deb "$packages/try" "$root/packages/"
         cp "$script" "$root/packages/guest.sh"
         mount --rbind /proc "$root/proc"
         mount --rbind /dev "$root/dev"
@@ -61,6 +82,9 @@ if "$RKNPU_ROOT/scripts/build-packages.sh" arm64; then
 else
     verdict fail "the packages build (arm64)"
     exit 1
+fi
+if links; then verdict pass "a program links with the packages' headers"; else
+    verdict fail "a program links with the packages' headers"
 fi
 status=0
 "$RKNPU_ROOT/scripts/arm64-ns.sh" true || status=$?
