@@ -99,6 +99,7 @@ PARTS = {
     "kernel/tests/": {"kernel/", "uapi/"},
     "selftests/": {"uapi/"},
     "userspace/regs/": set(),
+    "userspace/regcmd/": {"userspace/regs/"},
     "userspace/npusim/": {"userspace/regs/"},
     "userspace/rknpu-sim/": {"userspace/npusim/"},
     "userspace/include/": set(),
@@ -107,15 +108,19 @@ PARTS = {
     "userspace/src/npu/": {"userspace/src/core/", "userspace/src/model/", "userspace/regs/"},
     "userspace/src/cpu/": {"userspace/src/core/"},
     "userspace/src/device/": {"userspace/src/core/", "userspace/npusim/", "userspace/regs/", "uapi/"},
+    # Matrix multiplications: jobs made here instead of read from a file.
+    "userspace/src/matmul/": {"userspace/src/" + p for p in ("core/", "cpu/", "device/")} |
+                             {"userspace/regcmd/", "userspace/regs/"},
     "userspace/src/runtime/": {"userspace/src/" + p for p in
                                ("core/", "model/", "npu/", "cpu/", "device/")} |
                               {"userspace/include/"},
     # Its objects hold what the layers below made, hence their types; uapi and npu stay out of reach.
     "userspace/src/api/": {"userspace/src/" + p for p in
-                           ("core/", "model/", "cpu/", "device/", "runtime/")} |
+                           ("core/", "model/", "cpu/", "device/", "matmul/", "runtime/")} |
                           {"userspace/include/"},
     "userspace/compiler/": {"userspace/src/core/", "userspace/src/model/", "userspace/src/npu/",
-                            "userspace/src/cpu/", "userspace/regs/", "userspace/include/"},
+                            "userspace/src/cpu/", "userspace/regs/", "userspace/regcmd/",
+                            "userspace/include/"},
     "userspace/tools/": {"userspace/include/", "userspace/compiler/", "userspace/src/core/",
                          "userspace/src/model/", "userspace/src/npu/", "userspace/regs/",
                          "userspace/npusim/"},
@@ -124,8 +129,8 @@ PARTS = {
 TEST = re.compile(r"(^|/)(tests|fuzz|bench)/")
 INCLUDE = re.compile(r'^\s*#\s*include\s*([<"])([^>"]+)[>"]')
 ROOTS = ["userspace/src/", "userspace/include/", "userspace/regs/include/",
-         "userspace/npusim/include/", "userspace/compiler/include/", "userspace/rknpu-sim/src/",
-         "uapi/", "kernel/", "userspace/"]
+         "userspace/regcmd/include/", "userspace/npusim/include/", "userspace/compiler/include/",
+         "userspace/rknpu-sim/src/", "uapi/", "kernel/", "userspace/"]
 
 
 def part_of(path: str) -> str:

@@ -5,7 +5,7 @@
 #include <numeric>
 #include <vector>
 
-#include "rknpu_compiler/layout.hpp"
+#include "rknpu_regcmd/layout.hpp"
 
 namespace rknpu::compiler {
 

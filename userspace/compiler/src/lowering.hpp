@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "rknpu_compiler/cbuf.hpp"
 #include "rknpu_compiler/lower.hpp"
+#include "rknpu_regcmd/cbuf.hpp"
 
 namespace rknpu::compiler {
 

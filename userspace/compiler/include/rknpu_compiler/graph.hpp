@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "rknpu_compiler/result.hpp"
-#include "rknpu_compiler/task.hpp"
+#include "rknpu_regcmd/task.hpp"
 
 namespace rknpu::compiler {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "rknpu_compiler/quantize.hpp"
-#include "rknpu_compiler/regcmd_builder.hpp"
+#include "rknpu_regcmd/regcmd_builder.hpp"
 
 namespace rknpu::compiler {
 

@@ -2,7 +2,7 @@
 // What the DPU's registers need to know about a task, whatever feeds it.
 #pragma once
 
-#include "rknpu_compiler/regcmd_builder.hpp"
+#include "rknpu_regcmd/regcmd_builder.hpp"
 
 namespace rknpu::compiler {
 

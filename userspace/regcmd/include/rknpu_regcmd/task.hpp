@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "rknpu_compiler/layout.hpp"
+#include "rknpu_regcmd/layout.hpp"
 
 namespace rknpu::compiler {
 

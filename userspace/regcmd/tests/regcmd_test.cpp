@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rknpu_compiler/regcmd_builder.hpp"
+#include "rknpu_regcmd/regcmd_builder.hpp"
 
 #include <catch2/catch.hpp>
 #include <map>

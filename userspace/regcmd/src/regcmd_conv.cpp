@@ -2,7 +2,7 @@
 // CNA and CORE registers of a convolution.
 #include <algorithm>
 
-#include "rknpu_compiler/regcmd_builder.hpp"
+#include "rknpu_regcmd/regcmd_builder.hpp"
 
 namespace rknpu::compiler {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Command order and constant values follow streams of the vendor's compiler; the meaning of each
 // register is in Documentation/hardware.rst.
-#include "rknpu_compiler/regcmd_builder.hpp"
+#include "rknpu_regcmd/regcmd_builder.hpp"
 
 #include <algorithm>
 #include <utility>

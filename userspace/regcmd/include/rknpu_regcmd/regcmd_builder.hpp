@@ -12,7 +12,7 @@
 
 #include "npuregs/regcmd.hpp"
 #include "npuregs/regs.hpp"
-#include "rknpu_compiler/task.hpp"
+#include "rknpu_regcmd/task.hpp"
 
 namespace rknpu::compiler {
 

@@ -5,7 +5,7 @@
 #include <cstdint>
 #include <optional>
 
-#include "rknpu_compiler/task.hpp"
+#include "rknpu_regcmd/task.hpp"
 
 namespace rknpu::compiler {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rknpu_compiler/layout.hpp"
+#include "rknpu_regcmd/layout.hpp"
 
 #include <algorithm>
 #include <cstring>

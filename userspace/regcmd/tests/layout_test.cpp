@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: MIT
-#include "rknpu_compiler/layout.hpp"
+#include "rknpu_regcmd/layout.hpp"
 
 #include <catch2/catch.hpp>
 #include <cstring>
 #include <numeric>
 
-#include "rknpu_compiler/cbuf.hpp"
+#include "rknpu_regcmd/cbuf.hpp"
 
 using namespace rknpu::compiler;
 

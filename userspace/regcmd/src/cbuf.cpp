@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "rknpu_compiler/cbuf.hpp"
+#include "rknpu_regcmd/cbuf.hpp"
 
 #include <algorithm>
 
