@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
-// Runs models on /dev/dri and on the NPU model inside the process and compares the bytes. Prints
-// TAP. Models: RKNPU_MODELS (ours) and, where it exists, RKNPU_TEST_DATA (others'), or those named
-// as arguments.
+// Runs models on /dev/dri and on the NPU model inside the process and compares the bytes, and
+// multiplies matrices on /dev/dri. Prints TAP. Models: RKNPU_MODELS (ours) and, where it exists,
+// RKNPU_TEST_DATA (others'), or those named as arguments.
 #include <cstdio>
+#include <cstdlib>
 
 #include "support/files.hpp"
+#include "support/matmul_case.hpp"
 #include "support/run.hpp"
 
 namespace {
@@ -52,6 +54,25 @@ void compare(Tap& tap, const std::string& path) {
     }
 }
 
+/// Multiplications on /dev/dri against plain arithmetic: every type, every mask, a split K.
+void multiply_all(Tap& tap) {
+    setenv("RKNPU_DEVICE", "drm", 1);
+    for (const auto type : types_of("rk3588")) {
+        for (uint32_t seed = 1; seed <= 2; ++seed) {
+            const auto test = random_case(type, seed);
+            tap.result(worst(multiply(test), expect(test)) <= 1.0, describe(test));
+        }
+    }
+    for (const uint32_t mask : kMasks) {
+        MatmulCase test;
+        test.m = 3;
+        test.k = 8224;
+        test.n = 96;
+        test.core_mask = mask;
+        tap.result(worst(multiply(test), expect(test)) <= 1.0, describe(test));
+    }
+}
+
 std::vector<std::string> default_models() {
     std::vector<std::string> out{models_dir() + "/digits/digits_int8_rk3588.rknn"};
     const auto shared = shared_dir();
@@ -69,8 +90,10 @@ std::vector<std::string> default_models() {
 int main(int argc, char** argv) {
     Tap tap;
     std::vector<std::string> models(argv + 1, argv + argc);
-    if (models.empty())
+    if (models.empty()) {
         models = default_models();
+        multiply_all(tap);
+    }
     for (const auto& path : models) {
         if (exists(path))
             compare(tap, path);

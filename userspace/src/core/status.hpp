@@ -16,6 +16,7 @@ enum class Error {
     kFail,
     kTimeout,
     kDeviceUnavailable,
+    kNoPermission,
     kNoMemory,
     kInvalidArgument,
     kInvalidModel,
