@@ -10,9 +10,11 @@ foreach(tool rknn-run rknn-inspect rknn-bench rknn-compare rknn-make)
   endif()
 endforeach()
 
+# Version of the C interface, for programs that ask for a minimum.
+set(RKNPU_API_VERSION 2.3.2)
 if(TARGET rknnrt)
   list(APPEND RKNPU_INSTALLED rknnrt)
-  install(TARGETS rknnrt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  install(TARGETS rknnrt EXPORT rknnrt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
   install(FILES include/rknn_api.h include/rknn_custom_op.h include/rknn_matmul_api.h
           DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
   install(FILES "${RKNPU_ROOT}/uapi/rknpu_drm.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rknpu)
@@ -20,12 +22,24 @@ if(TARGET rknnrt)
 "prefix=${CMAKE_INSTALL_PREFIX}
 Name: rknnrt
 Description: runtime for Rockchip's NPU
-Version: ${PROJECT_VERSION}
-Libs: -lrknnrt
+Version: ${RKNPU_API_VERSION}
+Libs: -L\${prefix}/${CMAKE_INSTALL_LIBDIR} -lrknnrt
 Cflags: -I\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
 ")
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/rknnrt.pc"
           DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  # find_package(rknnrt), target rknnrt::rknnrt
+  set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rknnrt)
+  include(CMakePackageConfigHelpers)
+  write_basic_package_version_file(rknnrtConfigVersion.cmake VERSION ${RKNPU_API_VERSION}
+    COMPATIBILITY SameMajorVersion)
+  install(EXPORT rknnrt FILE rknnrtTargets.cmake NAMESPACE rknnrt:: DESTINATION ${package_dir})
+  install(FILES src/api/package/rknnrtConfig.cmake
+                "${CMAKE_CURRENT_BINARY_DIR}/rknnrtConfigVersion.cmake" DESTINATION ${package_dir})
+  # Old programs link the name that the first SDKs had for the same library.
+  install(CODE "
+    file(CREATE_LINK librknnrt.so
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/librknn_api.so\" SYMBOLIC)")
 endif()
 
 install(PROGRAMS "${RKNPU_ROOT}/scripts/rknpu-doctor" "${RKNPU_ROOT}/scripts/rknpu-dtb"
