@@ -114,3 +114,80 @@ TEST_CASE("channels are taken in the order of the model", "[convert]") {
             {{}, {}, {2, 1, 0}});
     CHECK(out == std::vector<std::byte>{std::byte{3}, std::byte{2}, std::byte{1}});
 }
+
+TEST_CASE("8-bit conversions of packed pixels give the bits of the plain arithmetic", "[convert]") {
+    std::mt19937 random(5);
+    const auto uniform = [&random](float low, float high) {
+        return std::uniform_real_distribution<float>(low, high)(random);
+    };
+    for (int round = 0; round < 60; ++round) {
+        const auto c = static_cast<uint32_t>(1 + round % 4);
+        const uint32_t h = 3;
+        const auto w = static_cast<uint32_t>(1 + random() % 130);
+        const uint32_t gap = random() % 2 == 0 ? 0 : 3;
+        ChannelMap map;
+        const bool same = random() % 2 == 0;
+        for (uint32_t i = 0; i < c; ++i) {
+            map.mean.push_back(i > 0 && same ? map.mean[0] : uniform(0, 255));
+            map.scale.push_back(i > 0 && same ? map.scale[0] : uniform(0.5f, 130));
+        }
+        // A tie at every code: no straight line gives these results.
+        const bool ties = round % 5 == 0;
+        if (ties) {
+            map.mean.assign(c, 127.5f);
+            map.scale.assign(c, 127.5f);
+        }
+        const float unit = ties ? 2.0f / 255 : uniform(0.004f, 0.3f);
+        const auto zero = static_cast<int32_t>(random() % 200) - 100;
+        const auto in = ImageLayout::nhwc(1, c, h, w, w + gap);
+        auto native = ImageLayout::native(1, c, h, w, 1, 16);
+        auto padded = native;
+        padded.plane = (h * w + 3) / 4 * 4 + 4;
+        const auto from_type = random() % 2 == 0 ? DataType::kUint8 : DataType::kInt8;
+        const auto from = view(from_type, in, from_type == DataType::kInt8, 0.9f, 4);
+        for (const auto to_type : {DataType::kInt8, DataType::kUint8})
+            for (const auto& layout : {native, padded, ImageLayout::nhwc(1, c, h, w, w), in,
+                                       ImageLayout::plain(1, c, h, w)})
+                check_equal(from, view(to_type, layout, true, unit, zero), map);
+    }
+}
+
+TEST_CASE("codes become float32 with the bits of the plain arithmetic", "[convert]") {
+    std::mt19937 random(6);
+    for (int round = 0; round < 40; ++round) {
+        const auto c = static_cast<uint32_t>(1 + random() % 50);
+        const auto h = static_cast<uint32_t>(1 + random() % 6);
+        const auto w = static_cast<uint32_t>(1 + random() % 40);
+        auto native = ImageLayout::native(1, c, h, w, (c + 15) / 16, 16);
+        native.plane = round % 3 == 0 ? (h * w + 3) / 4 * 4 : h * w;
+        auto wider = ImageLayout::native(1, c, h, w, (c + 15) / 16, 16);
+        wider.native_w = w + 2;
+        wider.plane = h * (w + 2);
+        const auto plain = ImageLayout::plain(1, c, h, w);
+        const float scale = 0.001f * static_cast<float>(1 + random() % 500);
+        const auto zero = static_cast<int32_t>(random() % 256) - 128;
+        const auto to = view(DataType::kFloat32, plain);
+        for (const auto type : {DataType::kInt8, DataType::kUint8})
+            for (const auto& layout : {native, wider, plain}) {
+                check_equal(view(type, layout, true, scale, zero), to, {});
+                check_equal(view(type, layout), to, {});
+            }
+    }
+}
+
+TEST_CASE("a converter can be used again", "[convert]") {
+    const auto in = ImageLayout::nhwc(1, 3, 4, 20, 20);
+    const auto out = ImageLayout::native(1, 3, 4, 20, 1, 16);
+    const auto from = view(DataType::kUint8, in);
+    const auto to = view(DataType::kInt8, out, true, 0.02f, -14);
+    const ChannelMap map{{1, 2, 3}, {50, 60, 70}, {}};
+    Converter converter(from, to, map);
+    for (uint32_t seed = 0; seed < 3; ++seed) {
+        const auto source = random_elements(from, seed);
+        std::vector<std::byte> got(to.bytes());
+        std::vector<std::byte> expected(to.bytes());
+        converter.run(source, got);
+        convert_reference(from, source, to, expected, map);
+        CHECK(got == expected);
+    }
+}

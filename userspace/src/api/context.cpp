@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: MIT
 #include "api/context.hpp"
 
+#include "api/core_mask.hpp"
 #include "api/custom_ops.hpp"
+#include "api/dump.hpp"
 #include "core/log.hpp"
+#include "runtime/limits.hpp"
 #include "runtime/report.hpp"
 
 namespace rknpu::api {
 namespace {
 
 constexpr uint32_t kKnownFlags = 0x3ffff;
-/// Chips whose register map the models of this library's loader use.
-constexpr uint32_t kCoreMaskAll = RKNN_NPU_CORE_ALL;
 
 SessionOptions options_of(uint32_t flags) {
     SessionOptions options;
@@ -105,9 +106,9 @@ Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
     flags_ = flags;
     const auto& graph = program_->graph;
     for (const int32_t tensor : graph.inputs)
-        inputs_.push_back({tensor, {}, {}});
+        inputs_.push_back({tensor, {}, {}, {}});
     for (const int32_t tensor : graph.outputs)
-        outputs_.push_back({tensor, {}, {}});
+        outputs_.push_back({tensor, {}, {}, {}});
     input_given_.assign(inputs_.size(), false);
     if ((flags & RKNN_FLAG_COLLECT_MODEL_INFO_ONLY) != 0)
         return {};
@@ -115,21 +116,27 @@ Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
     if (!session.ok())
         return session.status();
     session_ = std::move(session).value();
-    custom_ops_ = std::make_unique<CustomOps>(graph, session_->cpu_steps());
+    custom_ops_ = std::make_unique<CustomOps>(*device(), graph, session_->cpu_steps());
+    if (auto status = custom_ops_->add_plugins(); !status.ok())
+        return status;
+    if (auto status = report_cpu_nodes(graph, device()->info().soc); !status.ok())
+        return status;
     for (const auto& type : session_->cpu_steps().unknown_types())
         log(LogLevel::kWarning,
             "operator '{}' is not in this library: register it with rknn_register_custom_ops",
             type);
     if (log_enabled(LogLevel::kDebug))
         log_memory_plan(*session_);
+    if (dumps_wanted())
+        session_->set_observer([this](size_t step) { return dump_step(*session_, step); });
     return {};
 }
 
 Context::Context(std::shared_ptr<const Program> program) : program_(std::move(program)) {}
 
 Context::~Context() {
-    if (pending_.valid())
-        pending_.wait();
+    // Whatever is under way still uses the memory that goes away now.
+    [[maybe_unused]] const auto status = finish_pending();
 }
 
 Result<std::shared_ptr<Context>> Context::duplicate() {
@@ -162,16 +169,10 @@ Status Context::set_core_mask(uint32_t mask) {
     const std::lock_guard lock(mutex_);
     if (session_ == nullptr)
         return choose(style_);
-    const uint32_t cores = device()->info().cores;
-    const uint32_t all = (1u << cores) - 1;
-    const uint32_t wanted = mask == kCoreMaskAll ? all : mask;
-    if (cores == 1)
-        return Status{Error::kPlatformMismatch, "Not support core mask: the chip has one core"};
-    if ((wanted & ~all) != 0 || wanted == 5 || wanted == 6)
-        return Status::failure(Error::kInvalidArgument,
-                               "Not support core mask: {} on {} with {} cores", mask,
-                               device()->info().soc, cores);
-    session_->set_cores(wanted);
+    const auto wanted = check_core_mask(device()->info(), mask);
+    if (!wanted.ok())
+        return wanted.status();
+    session_->set_cores(wanted.value());
     return {};
 }
 
@@ -182,51 +183,6 @@ Status Context::set_batch_core_num(int cores) {
         return Status::failure(Error::kInvalidArgument, "core number {}, allowed are 1 to {}",
                                cores, limit);
     return {};
-}
-
-Status Context::run_now() {
-    convert_bound_inputs();
-    if (auto status = session_->run(); !status.ok())
-        return status;
-    convert_bound_outputs();
-    has_run_ = true;
-    ++frame_;
-    if (log_enabled(LogLevel::kLayers))
-        log_text(LogLevel::kLayers, layer_table(*session_));
-    return {};
-}
-
-Status Context::finish_pending() {
-    return pending_.valid() ? pending_.get() : Status();
-}
-
-Status Context::run(const rknn_run_extend* extend, uint64_t* frame) {
-    const std::lock_guard lock(mutex_);
-    if (session_ == nullptr)
-        return choose(style_);
-    if (auto status = finish_pending(); !status.ok())
-        return status;
-    if (style_ == Style::kGeneral || style_ == Style::kUndecided) {
-        for (size_t i = 0; i < inputs_.size(); ++i) {
-            if (!input_given_[i])
-                return Status::failure(Error::kInvalidInput,
-                                       "input {} ('{}') was never set, call rknn_inputs_set", i,
-                                       tensor_of(inputs_[i]).name);
-        }
-    }
-    if (frame != nullptr)
-        *frame = frame_ + 1;
-    if (extend == nullptr || extend->non_block == 0)
-        return run_now();
-    pending_ = std::async(std::launch::async, [this] { return run_now(); });
-    return {};
-}
-
-Status Context::wait() {
-    const std::lock_guard lock(mutex_);
-    if (session_ == nullptr)
-        return choose(style_);
-    return finish_pending();
 }
 
 Status Context::set_weight_memory(const rknn_tensor_mem* pointer) {

@@ -40,8 +40,8 @@ class Context final : public Object {
     Status query(rknn_query_cmd command, void* info, uint32_t size);
 
     Status set_inputs(std::span<const rknn_input> inputs);
-    Status run(const rknn_run_extend* extend, uint64_t* frame);
-    Status wait();
+    Status run(rknn_run_extend* extend);
+    Status wait(const rknn_run_extend* extend);
     Status get_outputs(std::span<rknn_output> outputs, uint64_t* frame);
     Status release_outputs(std::span<rknn_output> outputs);
 
@@ -63,8 +63,14 @@ class Context final : public Object {
     /// A bound buffer whose contents differ from what the NPU reads or writes.
     struct Converted {
         std::shared_ptr<Memory> memory;
-        ElementView view;
-        bool normalise = false;
+        Converter converter;
+    };
+
+    /// The conversion that the general interface used last, with what asked for it.
+    struct LastConversion {
+        rknn_tensor_type type;
+        rknn_tensor_format format;
+        Converter converter;
     };
 
     /// One tensor of the interface.
@@ -72,6 +78,7 @@ class Context final : public Object {
         int32_t tensor = 0;
         std::optional<Converted> converted;
         std::shared_ptr<Memory> direct;  ///< keeps a directly bound object alive
+        std::optional<LastConversion> last;
     };
 
     struct OutputBuffer {
@@ -98,10 +105,12 @@ class Context final : public Object {
     Port* find_port(const rknn_tensor_attr& attr, bool& is_input);
     Status bind_input(Port& port, std::shared_ptr<Memory> memory, const rknn_tensor_attr& attr);
     Status bind_output(Port& port, std::shared_ptr<Memory> memory, const rknn_tensor_attr& attr);
-    Status bind_converted(Port& port, std::shared_ptr<Memory> memory, const ElementView& view,
-                          bool normalise);
+    Status bind_converted(Port& port, std::shared_ptr<Memory> memory, Converter converter);
 
+    Status check_run(const rknn_run_extend* extend) const;
     Status run_now();
+    Status run_later(rknn_run_extend* extend, int in_fence);
+    void after_run();
     void convert_bound_inputs();
     void convert_bound_outputs();
     Status finish_pending();
@@ -125,7 +134,8 @@ class Context final : public Object {
     bool shapes_chosen_ = false;
     uint64_t frame_ = 0;
     std::string perf_text_;
-    std::future<Status> pending_;
+    std::future<Status> pending_;  // a run on a thread
+    bool started_ = false;         // a run that the NPU does alone
     std::unique_ptr<CustomOps> custom_ops_;
 };
 

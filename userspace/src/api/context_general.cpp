@@ -101,12 +101,17 @@ Status Context::take_input(const rknn_input& input) {
     if (input.pass_through != 0) {
         std::memcpy(target.data(), source.data(), native.bytes());
     } else {
-        const auto type = *from_public(input.type);
-        const auto view = user_view(tensor, type, input.fmt);
-        // Codes of the model's own type are past normalisation.
-        const bool codes = type == tensor.type && tensor.type != DataType::kFloat32 &&
-                           tensor.type != DataType::kFloat16;
-        convert(*view, source, native, target, codes ? ChannelMap() : map_of(input.index));
+        auto& last = port.last;
+        if (!last || last->type != input.type || last->format != input.fmt) {
+            const auto type = *from_public(input.type);
+            // Codes of the model's own type are past normalisation.
+            const bool codes = type == tensor.type && tensor.type != DataType::kFloat32 &&
+                               tensor.type != DataType::kFloat16;
+            last.emplace(LastConversion{input.type, input.fmt,
+                                        Converter(*user_view(tensor, type, input.fmt), native,
+                                                  codes ? ChannelMap() : map_of(input.index))});
+        }
+        last->converter.run(source, target);
     }
     session_->mark_input_changed(port.tensor);
     input_given_[input.index] = true;
@@ -169,14 +174,19 @@ std::byte* Context::lend(size_t bytes) {
 }
 
 Status Context::give_output(rknn_output& output) {
-    const auto& port = outputs_[output.index];
+    auto& port = outputs_[output.index];
     const auto& tensor = tensor_of(port);
-    const auto view = output_view(tensor, output.want_float != 0);
+    const auto type = output.want_float != 0 ? RKNN_TENSOR_FLOAT32 : to_public(tensor.type);
+    if (!port.last || port.last->type != type)
+        port.last.emplace(LastConversion{
+            type, RKNN_TENSOR_NCHW,
+            Converter(view_of(tensor), output_view(tensor, output.want_float != 0), {})});
+    const auto& view = port.last->converter.to();
     if (output.is_prealloc == 0)
         output.buf = lend(view.bytes());
     output.size = static_cast<uint32_t>(view.bytes());
-    convert(view_of(tensor), session_->bytes(port.tensor), view,
-            std::span(static_cast<std::byte*>(output.buf), view.bytes()), {});
+    port.last->converter.run(session_->bytes(port.tensor),
+                             std::span(static_cast<std::byte*>(output.buf), view.bytes()));
     return {};
 }
 
@@ -206,6 +216,9 @@ Status Context::get_outputs(std::span<rknn_output> outputs, uint64_t* frame) {
 
 Status Context::release_outputs(std::span<rknn_output> outputs) {
     const std::lock_guard lock(mutex_);
+    if (outputs.size() > outputs_.size())
+        return Status::failure(Error::kInvalidOutput, "{} outputs are given back, the model has {}",
+                               outputs.size(), outputs_.size());
     for (auto& output : outputs) {
         if (output.is_prealloc != 0)
             continue;

@@ -24,16 +24,17 @@ Context::Port* Context::find_port(const rknn_tensor_attr& attr, bool& is_input) 
     return nullptr;
 }
 
-Status Context::bind_converted(Port& port, std::shared_ptr<Memory> memory, const ElementView& view,
-                               bool normalise) {
+Status Context::bind_converted(Port& port, std::shared_ptr<Memory> memory, Converter converter) {
     const auto& tensor = tensor_of(port);
     const auto bytes = memory->bytes();
+    const bool input = tensor.kind == TensorKind::kInput;
+    const auto& view = input ? converter.from() : converter.to();
     if (bytes.size() < view.bytes())
         return Status::failure(Error::kInvalidArgument,
                                "the memory for '{}' has {} bytes, {} are needed", tensor.name,
                                bytes.size(), view.bytes());
     port.direct.reset();
-    port.converted = Converted{std::move(memory), view, normalise};
+    port.converted = Converted{std::move(memory), std::move(converter)};
     // The NPU works on a buffer of the context.
     MemoryRequest request;
     request.size = tensor.size;
@@ -55,12 +56,12 @@ Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
     const auto view = user_view(tensor, *type, attr.fmt);
     // Packed images with longer rows are native only if the caller keeps to the row pitch.
     const bool packed = native.layout.order == Order::kNhwc && attr.fmt == RKNN_TENSOR_NHWC &&
-                        *type == tensor.type && memory->shown.size >= native.bytes();
+                        *type == tensor.type && memory->size >= native.bytes();
     if (attr.pass_through != 0 || packed || (view && is_native(tensor, *view))) {
-        if (memory->shown.size < native.bytes())
+        if (memory->size < native.bytes())
             return Status::failure(Error::kInvalidArgument,
                                    "the memory for input '{}' has {} bytes, {} are needed",
-                                   tensor.name, memory->shown.size, native.bytes());
+                                   tensor.name, memory->size, native.bytes());
         const Location place{memory->memory, memory->offset};
         if (auto status = session_->bind(port.tensor, place); !status.ok())
             return status;
@@ -73,9 +74,11 @@ Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
                                "input '{}' cannot be given as {} {}; its native form is {} {}",
                                tensor.name, get_type_string(attr.type), get_format_string(attr.fmt),
                                to_string(tensor.type), to_string(tensor.order));
-    return bind_converted(port, std::move(memory), *view,
-                          *type != tensor.type || tensor.type == DataType::kFloat16 ||
-                              tensor.type == DataType::kFloat32);
+    const bool normalise = *type != tensor.type || tensor.type == DataType::kFloat16 ||
+                           tensor.type == DataType::kFloat32;
+    const auto index = static_cast<size_t>(&port - inputs_.data());
+    return bind_converted(port, std::move(memory),
+                          Converter(*view, native, normalise ? map_of(index) : ChannelMap()));
 }
 
 Status Context::bind_output(Port& port, std::shared_ptr<Memory> memory,
@@ -92,10 +95,9 @@ Status Context::bind_output(Port& port, std::shared_ptr<Memory> memory,
             tensor.name, get_type_string(attr.type), get_format_string(attr.fmt),
             to_string(tensor.type));
     // The hardware may write more channels than the tensor has.
-    const bool direct =
-        is_native(tensor, *view) && memory->shown.size >= Session::bytes_to_bind(tensor);
+    const bool direct = is_native(tensor, *view) && memory->size >= Session::bytes_to_bind(tensor);
     if (!direct)
-        return bind_converted(port, std::move(memory), *view, false);
+        return bind_converted(port, std::move(memory), Converter(view_of(tensor), *view, {}));
     const Location place{memory->memory, memory->offset};
     if (auto status = session_->bind(port.tensor, place); !status.ok())
         return status;
@@ -126,23 +128,20 @@ Status Context::set_io_memory(const rknn_tensor_mem* pointer, const rknn_tensor_
 }
 
 void Context::convert_bound_inputs() {
-    for (size_t i = 0; i < inputs_.size(); ++i) {
-        const auto& port = inputs_[i];
+    for (auto& port : inputs_) {
         if (!port.converted)
             continue;
-        const auto& from = *port.converted;
-        convert(from.view, from.memory->bytes(), view_of(tensor_of(port)),
-                session_->bytes(port.tensor), from.normalise ? map_of(i) : ChannelMap());
+        port.converted->converter.run(port.converted->memory->bytes(),
+                                      session_->bytes(port.tensor));
         session_->mark_input_changed(port.tensor);
     }
 }
 
 void Context::convert_bound_outputs() {
-    for (const auto& port : outputs_) {
-        if (!port.converted)
-            continue;
-        convert(view_of(tensor_of(port)), session_->bytes(port.tensor), port.converted->view,
-                port.converted->memory->bytes(), {});
+    for (auto& port : outputs_) {
+        if (port.converted)
+            port.converted->converter.run(session_->bytes(port.tensor),
+                                          port.converted->memory->bytes());
     }
 }
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: MIT
 #include "api/custom_ops.hpp"
 
-#include <dlfcn.h>
-
 #include <cstring>
 #include <map>
 #include <vector>
 
 #include "api/attr.hpp"
+#include "api/opencl.hpp"
+#include "api/plugins.hpp"
 #include "core/log.hpp"
 
 namespace rknpu::api {
@@ -41,23 +41,31 @@ cpu::DType cpu_type(DataType type) {
 struct NodeState {
     const GraphNode* node = nullptr;
     rknn_custom_op_context context{};
-    std::vector<std::vector<std::byte>> storage;
+    std::vector<std::unique_ptr<DeviceMemory>> storage;
     std::vector<rknn_custom_op_tensor> inputs;
     std::vector<rknn_custom_op_tensor> outputs;
     std::map<std::string, std::vector<std::byte>> attribute_data;
     bool started = false;
 };
 
-rknn_custom_op_tensor make_tensor(const GraphTensor& tensor, uint32_t index, NodeState& state) {
+/// Operands lie in memory with a descriptor, so that a GPU can import them.
+Result<rknn_custom_op_tensor> make_tensor(Device& device, const GraphTensor& tensor, uint32_t index,
+                                          NodeState& state) {
     rknn_custom_op_tensor out{};
     fill_attr(tensor, index, TensorView::kModelOutput, out.attr);
     const DataType type = type_for_callback(tensor.type);
     out.attr.type = to_public(type);
     out.attr.size = static_cast<uint32_t>(bytes_of(type, out.attr.n_elems));
     out.attr.size_with_stride = out.attr.size;
-    auto& bytes = state.storage.emplace_back(std::max<size_t>(out.attr.size, 1));
-    out.mem.virt_addr = bytes.data();
-    out.mem.fd = -1;
+    MemoryRequest request;
+    request.size = std::max<uint64_t>(out.attr.size, 1);
+    auto memory = device.allocate(request);
+    if (!memory.ok())
+        return memory.status();
+    const auto& kept = state.storage.emplace_back(std::move(memory).value());
+    out.mem.virt_addr = kept->bytes().data();
+    out.mem.phys_addr = kept->device_address();
+    out.mem.fd = kept->fd();
     out.mem.size = out.attr.size;
     out.mem.flags = RKNN_TENSOR_MEMORY_FLAGS_ALLOC_INSIDE;
     return out;
@@ -87,11 +95,26 @@ class Kernel final : public CpuKernel {
         }
     }
 
+    /// For the GPU: builds the operator's kernel.
+    Status open() {
+        if (op_.target != RKNN_TARGET_TYPE_GPU)
+            return {};
+        auto kernel = build_kernel(op_);
+        if (!kernel.ok())
+            return Status::failure(kernel.status().error(),
+                                   "custom operator '{}' wants the GPU: {}", op_.op_type,
+                                   kernel.status().text());
+        gpu_ = std::move(kernel).value();
+        return {};
+    }
+
     /// Returns what init said about the node.
-    int start(const JobGraph& graph, uint32_t index) {
+    Result<int> start(Device& device, const JobGraph& graph, uint32_t index) {
         auto state = std::make_unique<NodeState>();
         state->node = &graph.nodes[index];
         state->context.target = op_.target;
+        if (gpu_ != nullptr)
+            state->context.gpu_ctx = gpu_->handles();
         state->context.internal_ctx =
             static_cast<rknn_custom_op_interal_context>(reinterpret_cast<uintptr_t>(state.get()));
         for (const bool input : {true, false}) {
@@ -99,8 +122,12 @@ class Kernel final : public CpuKernel {
             auto& to = input ? state->inputs : state->outputs;
             for (const int32_t tensor : list) {
                 const auto& info = graph.tensors[static_cast<size_t>(tensor)];
-                if (is_operand(info))
-                    to.push_back(make_tensor(info, static_cast<uint32_t>(to.size()), *state));
+                if (!is_operand(info))
+                    continue;
+                auto made = make_tensor(device, info, static_cast<uint32_t>(to.size()), *state);
+                if (!made.ok())
+                    return made.status();
+                to.push_back(made.value());
             }
         }
         int result = 0;
@@ -157,6 +184,7 @@ class Kernel final : public CpuKernel {
     }
 
     rknn_custom_op op_;
+    std::unique_ptr<OpenClKernel> gpu_;
     std::map<uint32_t, std::unique_ptr<NodeState>> states_;
 };
 
@@ -164,20 +192,7 @@ Status check_op(const rknn_custom_op& op, const std::set<std::string>& known) {
     const std::string type(op.op_type, strnlen(op.op_type, sizeof(op.op_type)));
     if (type.empty() || type.size() == sizeof(op.op_type))
         return Status{Error::kInvalidArgument, "a custom operator has no type name"};
-    if (op.target == RKNN_TARGET_TYPE_GPU) {
-        void* library = dlopen("libOpenCL.so", RTLD_LAZY | RTLD_LOCAL);
-        if (library == nullptr)
-            return Status::failure(Error::kFail,
-                                   "custom operator '{}' wants the GPU, but there is no OpenCL "
-                                   "library (libOpenCL.so)",
-                                   type);
-        dlclose(library);
-        return Status::failure(Error::kFail,
-                               "custom operator '{}' wants the GPU: only CPU operators run in this "
-                               "build",
-                               type);
-    }
-    if (op.target != RKNN_TARGET_TYPE_CPU)
+    if (op.target != RKNN_TARGET_TYPE_CPU && op.target != RKNN_TARGET_TYPE_GPU)
         return Status::failure(Error::kInvalidArgument, "custom operator '{}' has the target {}",
                                type, static_cast<int>(op.target));
     if (op.compute == nullptr)
@@ -191,7 +206,22 @@ Status check_op(const rknn_custom_op& op, const std::set<std::string>& known) {
 
 }  // namespace
 
+Status CustomOps::add_plugins() {
+    for (const auto& op : plugin_operators()) {
+        if (steps_.nodes_of(op.op_type).empty())
+            continue;
+        if (auto status = add({&op, 1}); !status.ok())
+            return status;
+    }
+    return {};
+}
+
 Status CustomOps::add(std::span<const rknn_custom_op> ops) {
+    // More types than any model has: the number is no number of operators.
+    constexpr size_t kMost = 4096;
+    if (ops.empty() || ops.size() > kMost)
+        return Status::failure(Error::kInvalidArgument, "{} custom operators, allowed are 1 to {}",
+                               ops.size(), kMost);
     auto types = types_;
     std::vector<std::pair<std::string, std::shared_ptr<Kernel>>> kernels;
     for (const auto& op : ops) {
@@ -203,9 +233,14 @@ Status CustomOps::add(std::span<const rknn_custom_op> ops) {
         if (nodes.empty())
             log(LogLevel::kWarning, "the model has no CPU node of type '{}'", type);
         auto kernel = std::make_shared<Kernel>(op);
+        if (auto status = kernel->open(); !status.ok())
+            return status;
         bool use = true;
         for (const uint32_t node : nodes) {
-            const int result = kernel->start(graph_, node);
+            const auto started = kernel->start(device_, graph_, node);
+            if (!started.ok())
+                return started.status();
+            const int result = started.value();
             const bool built_in = cpu::find(type) != nullptr;
             if (result == RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE && built_in)
                 use = false;

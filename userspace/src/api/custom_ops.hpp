@@ -9,6 +9,7 @@
 #include <string>
 
 #include "core/status.hpp"
+#include "device/device.hpp"
 #include "runtime/cpu_step.hpp"
 
 namespace rknpu::api {
@@ -16,13 +17,18 @@ namespace rknpu::api {
 /// Operators the caller has registered on a context.
 class CustomOps {
  public:
-    CustomOps(const JobGraph& graph, CpuSteps& steps) : graph_(graph), steps_(steps) {}
+    CustomOps(Device& device, const JobGraph& graph, CpuSteps& steps)
+        : device_(device), graph_(graph), steps_(steps) {}
+
+    /// Those of the plugins whose type the model has.
+    Status add_plugins();
 
     /// Calls each operator's init for the nodes of its type. All or none: after an error the
     /// context computes as before.
     Status add(std::span<const rknn_custom_op> ops);
 
  private:
+    Device& device_;
     const JobGraph& graph_;
     CpuSteps& steps_;
     std::set<std::string> types_;

@@ -28,6 +28,7 @@ int to_code(Error error) {
         case Error::kPlatformMismatch:
             return RKNN_ERR_TARGET_PLATFORM_UNMATCH;
         case Error::kFail:
+        case Error::kNoPermission:
         case Error::kUseBuiltIn:
             break;
     }

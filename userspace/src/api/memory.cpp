@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include "api/memory.hpp"
 
+#include <unistd.h>
+
 #include <mutex>
 #include <unordered_map>
+#include <utility>
 
 #include "core/bytes.hpp"
 
@@ -10,8 +13,19 @@ namespace rknpu::api {
 namespace {
 
 struct Table {
-    std::mutex mutex;  // protects memories
+    std::mutex mutex;  // protects the members below
     std::unordered_map<const rknn_tensor_mem*, std::shared_ptr<Memory>> memories;
+    pid_t owner = getpid();
+
+    /// After fork(): the driver's objects belong to the parent, freeing them here would take them
+    /// from it.
+    void adopt() {
+        if (owner == getpid())
+            return;
+        [[maybe_unused]] const auto* leaked = new auto(std::move(memories));
+        memories.clear();
+        owner = getpid();
+    }
 };
 
 Table& table() {
@@ -21,9 +35,13 @@ Table& table() {
 
 rknn_tensor_mem* publish(std::shared_ptr<Memory> memory) {
     auto* pointer = &memory->shown;
+    memory->size = pointer->size;
+    if (pointer->virt_addr != nullptr)
+        memory->start = static_cast<std::byte*>(pointer->virt_addr) + pointer->offset;
     pointer->priv_data = memory.get();
     auto& all = table();
     const std::lock_guard lock(all.mutex);
+    all.adopt();
     all.memories.emplace(pointer, std::move(memory));
     return pointer;
 }
@@ -55,10 +73,9 @@ std::shared_ptr<Memory> find_by_address(uint64_t address, uint64_t size) {
 }  // namespace
 
 std::span<std::byte> Memory::bytes() const {
-    auto* start = static_cast<std::byte*>(shown.virt_addr);
     if (start == nullptr)
         return {};
-    return {start + shown.offset, shown.size};
+    return {start, static_cast<size_t>(size)};
 }
 
 Result<rknn_tensor_mem*> create_memory(std::shared_ptr<Device> device, uint64_t size,
@@ -141,6 +158,7 @@ Result<rknn_tensor_mem*> wrap_phys(std::shared_ptr<Device> device, uint64_t phys
 Result<std::shared_ptr<Memory>> find_memory(const rknn_tensor_mem* pointer) {
     auto& all = table();
     const std::lock_guard lock(all.mutex);
+    all.adopt();
     const auto found = all.memories.find(pointer);
     if (found == all.memories.end())
         return Status::failure(Error::kInvalidArgument,
@@ -154,6 +172,7 @@ Status destroy_memory(rknn_tensor_mem* pointer) {
     auto& all = table();
     {
         const std::lock_guard lock(all.mutex);
+        all.adopt();
         const auto found = all.memories.find(pointer);
         if (found != all.memories.end()) {
             memory = std::move(found->second);
@@ -175,7 +194,7 @@ Status sync_memory(const rknn_tensor_mem* pointer, rknn_mem_sync_mode mode) {
         return Status::failure(Error::kInvalidArgument, "unknown sync mode {}",
                                static_cast<int>(mode));
     const auto& object = *memory.value();
-    return object.device->sync(*object.memory, object.offset, object.shown.size,
+    return object.device->sync(*object.memory, object.offset, object.size,
                                static_cast<SyncDirection>(mode));
 }
 

@@ -12,10 +12,13 @@ namespace rknpu::api {
 
 /// A memory object of the C interface with what stands behind it.
 struct Memory {
-    rknn_tensor_mem shown{};  ///< the caller holds a pointer to this
+    /// The caller holds a pointer to this and may write anything into it: nothing is read from it.
+    rknn_tensor_mem shown{};
     std::shared_ptr<DeviceMemory> memory;
     std::shared_ptr<Device> device;
-    uint64_t offset = 0;  ///< of the object in `memory`
+    uint64_t offset = 0;         ///< of the object in `memory`
+    uint64_t size = 0;           ///< bytes of the object
+    std::byte* start = nullptr;  ///< the CPU's view, null without a mapping
 
     /// The object's bytes as the CPU sees them.
     std::span<std::byte> bytes() const;

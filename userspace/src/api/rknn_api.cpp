@@ -88,13 +88,11 @@ RKNN_EXPORT int rknn_set_core_mask(rknn_context context, rknn_core_mask core_mas
 }
 
 RKNN_EXPORT int rknn_run(rknn_context context, rknn_run_extend* extend) {
-    return with_context("rknn_run", context, [&](Context& it) {
-        return it.run(extend, extend == nullptr ? nullptr : &extend->frame_id);
-    });
+    return with_context("rknn_run", context, [&](Context& it) { return it.run(extend); });
 }
 
-RKNN_EXPORT int rknn_wait(rknn_context context, rknn_run_extend*) {
-    return with_context("rknn_wait", context, [&](Context& it) { return it.wait(); });
+RKNN_EXPORT int rknn_wait(rknn_context context, rknn_run_extend* extend) {
+    return with_context("rknn_wait", context, [&](Context& it) { return it.wait(extend); });
 }
 
 RKNN_EXPORT int rknn_outputs_get(rknn_context context, uint32_t n_outputs, rknn_output outputs[],

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: MIT
 #include "device/device.hpp"
 
+#include <unistd.h>
+
 #include <cstdlib>
 #include <mutex>
 
@@ -34,12 +36,43 @@ Result<DeviceKind> default_device_kind() {
         text);
 }
 
+namespace {
+
+/// One open file per process and kind, as the tokens of the driver belong to an open file.
+struct OpenDevices {
+    std::mutex mutex;  // protects the members below
+    std::weak_ptr<Device> slots[2];
+    pid_t owner = getpid();
+
+    /// After fork(): threads and the driver's objects stayed with the parent.
+    void adopt() {
+        if (owner == getpid())
+            return;
+        for (auto& slot : slots)
+            slot.reset();
+        owner = getpid();
+    }
+};
+
+OpenDevices& open_devices() {
+    static OpenDevices devices;
+    return devices;
+}
+
+}  // namespace
+
+void Device::use(DeviceKind kind, const std::shared_ptr<Device>& device) {
+    auto& all = open_devices();
+    const std::lock_guard lock(all.mutex);
+    all.adopt();
+    all.slots[static_cast<size_t>(kind)] = device;
+}
+
 Result<std::shared_ptr<Device>> Device::open(DeviceKind kind) {
-    // One open file per process and kind, as the tokens of the driver belong to an open file.
-    static std::mutex mutex;
-    static std::weak_ptr<Device> open_devices[2];
-    const std::lock_guard lock(mutex);
-    auto& slot = open_devices[static_cast<size_t>(kind)];
+    auto& all = open_devices();
+    const std::lock_guard lock(all.mutex);
+    all.adopt();
+    auto& slot = all.slots[static_cast<size_t>(kind)];
     if (auto device = slot.lock())
         return device;
     auto device = kind == DeviceKind::kDrm ? open_drm_device() : open_sim_device();

@@ -82,7 +82,7 @@ struct Job {
 struct JobReport {
     uint32_t core_mask = 0;   ///< cores that ran it
     uint64_t hw_time_ns = 0;  ///< 0 when unknown
-    int out_fence = -1;       ///< nonblocking jobs: sync_file the caller now owns
+    int out_fence = -1;       ///< nonblocking jobs: descriptor of a fence the caller now owns
 };
 
 struct DeviceInfo {
@@ -115,6 +115,9 @@ class Device {
     /// Errors: kDeviceUnavailable with what was tried and what the user can do.
     static Result<std::shared_ptr<Device>> open(DeviceKind kind);
 
+    /// Makes open() return `device` for this kind as long as it lives (tests).
+    static void use(DeviceKind kind, const std::shared_ptr<Device>& device);
+
     virtual const DeviceInfo& info() const = 0;
 
     virtual Result<std::unique_ptr<DeviceMemory>> allocate(const MemoryRequest& request) = 0;
@@ -126,6 +129,12 @@ class Device {
 
     /// Runs one job. Errors: kTimeout, or kFail with the device's reason.
     virtual Result<JobReport> run(const Job& job) = 0;
+
+    /// False when nonblocking jobs are not possible, as with drivers built without fences.
+    virtual bool has_fences() const = 0;
+    /// Waits for the job behind a fence, which stays open. Errors: kTimeout when it has not ended
+    /// within `timeout_ms`, else what the job ended with; kInvalidArgument for other descriptors.
+    virtual Status wait_fence(int fence, int timeout_ms) = 0;
 
     virtual SramState sram() const = 0;
 

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 #include <mutex>
 #include <unordered_map>
@@ -17,11 +18,17 @@
 #include "../../../uapi/rknpu_drm.h"
 #include "core/log.hpp"
 #include "core/unique_fd.hpp"
+#include "device/fence.hpp"
 
 namespace rknpu {
 namespace {
 
-constexpr const char* kDirectory = "/dev/dri";
+/// Folder of the nodes; RKNPU_DRI names another one.
+std::string node_directory() {
+    const char* text = std::getenv("RKNPU_DRI");
+    return text == nullptr || *text == '\0' ? "/dev/dri" : text;
+}
+
 constexpr uint32_t kOldestDriver = 700;  // 0.7.0, the oldest one with this interface
 /// Version registers of RK3588 and RK3576 alike; the chip's name comes from the device tree.
 constexpr uint32_t kHwVersionRk3588 = 0x46495245;
@@ -223,13 +230,24 @@ class DrmDevice final : public Device {
         if (info_.cores == 1)
             submit.task_number = job.ranges[0].count;
         ++shared_->submits;
-        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_SUBMIT, &submit) != 0)
-            return submit_failed(submit, errno);
+        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_SUBMIT, &submit) != 0) {
+            const int reason = errno;
+            // Drivers without fences know these flags as nothing else but wrong.
+            if (job.nonblocking && (reason == EINVAL || reason == EOPNOTSUPP))
+                fences_ = false;
+            return submit_failed(submit, reason);
+        }
         JobReport report;
         report.core_mask = submit.core_mask;
         report.hw_time_ns = static_cast<uint64_t>(std::max<int64_t>(submit.hw_elapse_time, 0));
         report.out_fence = job.nonblocking ? submit.fence_fd : -1;
         return report;
+    }
+
+    bool has_fences() const override { return fences_; }
+
+    Status wait_fence(int fence, int timeout_ms) override {
+        return wait_sync_file(fence, timeout_ms);
     }
 
     SramState sram() const override {
@@ -285,6 +303,7 @@ class DrmDevice final : public Device {
     std::shared_ptr<Shared> shared_;
     DeviceInfo info_;
     bool iommu_ = false;
+    std::atomic<bool> fences_{true};
 };
 
 bool is_rknpu(int fd) {
@@ -300,13 +319,14 @@ bool is_rknpu(int fd) {
 std::vector<std::string> list_nodes() {
     std::vector<std::string> render;
     std::vector<std::string> primary;
-    if (DIR* directory = opendir(kDirectory)) {
+    const auto folder = node_directory();
+    if (DIR* directory = opendir(folder.c_str())) {
         while (const dirent* entry = readdir(directory)) {
             const std::string_view name = entry->d_name;
             if (name.starts_with("renderD"))
-                render.emplace_back(fmt::format("{}/{}", kDirectory, name));
+                render.emplace_back(fmt::format("{}/{}", folder, name));
             else if (name.starts_with("card"))
-                primary.emplace_back(fmt::format("{}/{}", kDirectory, name));
+                primary.emplace_back(fmt::format("{}/{}", folder, name));
         }
         closedir(directory);
     }
@@ -320,7 +340,7 @@ Status not_found(size_t tried, const std::string& denied) {
     constexpr const char* kSim =
         " To try without a board set RKNPU_DEVICE=sim (NPU model inside the process).";
     if (!denied.empty())
-        return Status::failure(Error::kDeviceUnavailable,
+        return Status::failure(Error::kNoPermission,
                                "No permission for {}: add the user to the group that owns it "
                                "(render or video).{}",
                                denied, kSim);
@@ -328,7 +348,7 @@ Status not_found(size_t tried, const std::string& denied) {
         Error::kDeviceUnavailable,
         "failed to open rknpu module: none of {} nodes in {} belongs to the rknpu "
         "driver. Load it (insmod rknpu.ko).{}",
-        tried, kDirectory, kSim);
+        tried, node_directory(), kSim);
 }
 
 }  // namespace

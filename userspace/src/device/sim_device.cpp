@@ -2,7 +2,11 @@
 // Does what the kernel driver does, with the same register writes, on the model in this process.
 #include "device/sim_device.hpp"
 
+#include <fcntl.h>
+#include <sys/socket.h>
+
 #include <bit>
+#include <cerrno>
 #include <charconv>
 #include <chrono>
 #include <condition_variable>
@@ -10,9 +14,12 @@
 #include <cstring>
 #include <mutex>
 #include <npusim/npu.hpp>
+#include <thread>
 
 #include "core/bytes.hpp"
 #include "core/log.hpp"
+#include "core/unique_fd.hpp"
+#include "device/fence.hpp"
 #include "device/sim_memory.hpp"
 
 namespace rknpu {
@@ -61,6 +68,30 @@ struct Work {
     TaskRange range;
 };
 
+/// One entry for each core of a job.
+class Works {
+ public:
+    void clear() { count_ = 0; }
+    bool empty() const { return count_ == 0; }
+    void push_back(const Work& work) { items_[count_++] = work; }
+    Work* begin() { return items_.data(); }
+    Work* end() { return items_.data() + count_; }
+
+ private:
+    std::array<Work, kMaxCores> items_;
+    size_t count_ = 0;
+};
+
+/// Job results travel through the fence: one byte for the error, then its text. Readers only peek,
+/// so that every copy of the descriptor sees them.
+constexpr size_t kFenceBytes = 512;
+
+void signal(int fence, const Status& status) {
+    std::string message(1, static_cast<char>(status.error()));
+    message += status.text().substr(0, kFenceBytes - 1);
+    [[maybe_unused]] const auto sent = send(fence, message.data(), message.size(), MSG_NOSIGNAL);
+}
+
 class SimDevice final : public Device {
  public:
     SimDevice(const npusim::SocConfig& soc, unsigned threads)
@@ -105,11 +136,83 @@ class SimDevice final : public Device {
         return {};
     }
 
+    ~SimDevice() override {
+        std::unique_lock lock(mutex_);
+        changed_.wait(lock, [this] { return running_ == 0; });
+    }
+
     Result<JobReport> run(const Job& job) override {
         if (auto status = check(job); !status.ok())
             return status;
+        if (job.in_fence >= 0 && !is_open(job.in_fence))
+            return refuse("invalid fence in fd");
         space_->count_submit();
-        std::vector<Work> work = claim(job);
+        if (job.nonblocking)
+            return start(job);
+        if (job.in_fence >= 0) {
+            if (auto status = wait_fence(job.in_fence, -1); !status.ok())
+                return status;
+        }
+        return execute(job);
+    }
+
+    bool has_fences() const override { return true; }
+
+    Status wait_fence(int fence, int timeout_ms) override {
+        if (auto status = wait_readable(fence, timeout_ms); !status.ok())
+            return status;
+        std::array<char, kFenceBytes> message;
+        const auto size = recv(fence, message.data(), message.size(), MSG_PEEK | MSG_DONTWAIT);
+        if (size < 1)
+            return Status::failure(Error::kInvalidArgument, "descriptor {} is no fence", fence);
+        const auto error = static_cast<Error>(message[0]);
+        if (error == Error::kNone)
+            return {};
+        return {error, std::string(message.data() + 1, static_cast<size_t>(size) - 1)};
+    }
+
+    SramState sram() const override { return space_->sram(); }
+
+    DeviceCounters counters() const override { return space_->counters(); }
+
+ private:
+    struct Core {
+        bool busy = false;
+        bool interrupt = false;
+        std::optional<npusim::JobResult> result;
+    };
+
+    /// As the driver's worker: the job runs when its fence and a core are there.
+    Result<JobReport> start(const Job& job) {
+        int ends[2];
+        if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, ends) != 0)
+            return Status::failure(Error::kFail, "cannot make a fence: {}", std::strerror(errno));
+        UniqueFd in(job.in_fence >= 0 ? fcntl(job.in_fence, F_DUPFD_CLOEXEC, 0) : -1);
+        {
+            const std::lock_guard lock(mutex_);
+            ++running_;
+        }
+        std::thread([this, job, in = std::move(in), out = UniqueFd(ends[1])] {
+            Status status;
+            if (in.valid())
+                status = wait_fence(in.get(), -1);
+            if (status.ok()) {
+                auto report = execute(job);
+                if (!report.ok())
+                    status = report.status();
+            }
+            signal(out.get(), status);
+            const std::lock_guard lock(mutex_);
+            --running_;
+            changed_.notify_all();
+        }).detach();
+        JobReport report;
+        report.out_fence = ends[0];
+        return report;
+    }
+
+    Result<JobReport> execute(const Job& job) {
+        Works work = claim(job);
         const auto start = std::chrono::steady_clock::now();
         Status status;
         for (const auto& item : work)
@@ -130,17 +233,6 @@ class SimDevice final : public Device {
             return status;
         return report;
     }
-
-    SramState sram() const override { return space_->sram(); }
-
-    DeviceCounters counters() const override { return space_->counters(); }
-
- private:
-    struct Core {
-        bool busy = false;
-        bool interrupt = false;
-        std::optional<npusim::JobResult> result;
-    };
 
     static npusim::NpuOptions options(unsigned threads) {
         npusim::NpuOptions out;
@@ -200,9 +292,9 @@ class SimDevice final : public Device {
     }
 
     /// Waits for the cores of the job: the named ones, or the first idle one that has a range.
-    std::vector<Work> claim(const Job& job) {
+    Works claim(const Job& job) {
         std::unique_lock lock(mutex_);
-        std::vector<Work> work;
+        Works work;
         changed_.wait(lock, [&] {
             work.clear();
             for (unsigned core = 0; core < soc_.cores; ++core) {
@@ -320,10 +412,11 @@ class SimDevice final : public Device {
     const npusim::SocConfig& soc_;
     DeviceInfo info_;
     std::shared_ptr<SimAddressSpace> space_;
-    mutable std::mutex mutex_;  // protects cores_
+    mutable std::mutex mutex_;  // protects cores_ and running_
     std::condition_variable changed_;
     std::array<Core, kMaxCores> cores_;
-    npusim::Npu npu_;  // last: its threads use the members above
+    unsigned running_ = 0;  // nonblocking jobs under way
+    npusim::Npu npu_;       // last: its threads use the members above
 };
 
 unsigned threads_from_environment() {

@@ -198,57 +198,6 @@ void fill_padding(const ElementView& to, std::span<std::byte> target) {
         std::memcpy(target.data() + i * width, fill.data(), width);
 }
 
-/// 8-bit sources have 256 values only: one table per channel holds their results.
-class Tables {
- public:
-    Tables(const ElementView& from, const ElementView& to, const ChannelMap& map)
-        : width_(bits_of(to.type) / 8), bytes_(size_t{from.layout.c} * 256 * width_) {
-        ElementView source = from;
-        for (uint32_t c = 0; c < from.layout.c; ++c) {
-            Row row;
-            std::array<std::byte, 256> codes;
-            for (size_t i = 0; i < 256; ++i)
-                codes[i] = static_cast<std::byte>(i);
-            load_row(source, codes.data(), 1, 256, row);
-            map_row(map, c, 256, row);
-            store_row(to, bytes_.data() + size_t{c} * 256 * width_, 1, 256, row);
-        }
-    }
-
-    template <typename T>
-    const std::byte* channel(uint32_t c) const {
-        return bytes_.data() + size_t{c} * 256 * sizeof(T);
-    }
-
- private:
-    size_t width_;
-    std::vector<std::byte> bytes_;
-};
-
-template <typename T>
-void convert_by_table(const ElementView& from, std::span<const std::byte> source,
-                      const ElementView& to, std::span<std::byte> target, const ChannelMap& map) {
-    const Tables tables(from, to, map);
-    const auto& in = from.layout;
-    const auto& out = to.layout;
-    const size_t in_stride = pixel_stride(in);
-    const size_t out_stride = pixel_stride(out);
-    for (uint32_t n = 0; n < in.n; ++n) {
-        for (uint32_t c = 0; c < in.c; ++c) {
-            const std::byte* table = tables.channel<T>(c);
-            const uint32_t from_channel = source_channel(map, c, in.c);
-            for (uint32_t h = 0; h < in.h; ++h) {
-                const std::byte* read = source.data() + in.index(n, from_channel, h, 0);
-                std::byte* write = target.data() + out.index(n, c, h, 0) * sizeof(T);
-                for (uint32_t w = 0; w < in.w; ++w)
-                    std::memcpy(write + w * out_stride * sizeof(T),
-                                table + static_cast<uint8_t>(read[w * in_stride]) * sizeof(T),
-                                sizeof(T));
-            }
-        }
-    }
-}
-
 void convert_rows(const ElementView& from, std::span<const std::byte> source, const ElementView& to,
                   std::span<std::byte> target, const ChannelMap& map) {
     const auto& in = from.layout;
@@ -277,27 +226,207 @@ void convert_rows(const ElementView& from, std::span<const std::byte> source, co
 
 }  // namespace
 
-void convert(const ElementView& from, std::span<const std::byte> source, const ElementView& to,
-             std::span<std::byte> target, const ChannelMap& map) {
-    const size_t width = bits_of(to.type) / 8;
-    if (map.empty() && same_meaning(from, to)) {
-        const auto fill = padding(to);
-        return reorder(from.layout, source, to.layout, target, width, fill);
+Converter::Converter(const ElementView& from, const ElementView& to, ChannelMap map)
+    : from_(from), to_(to), map_(std::move(map)), path_(choose()) {
+    if (path_ == Path::kPacked)
+        make_code_tables();
+    else if (path_ == Path::kTable)
+        make_wide_tables();
+}
+
+Converter::Path Converter::choose() const {
+    const auto& in = from_.layout;
+    const auto& out = to_.layout;
+    if (map_.empty() && same_meaning(from_, to_))
+        return Path::kReorder;
+    if (bits_of(from_.type) != 8 || from_.type == DataType::kBool)
+        return Path::kRows;
+    const bool to_codes = to_.type == DataType::kInt8 || to_.type == DataType::kUint8;
+    const bool pixels = in.order == Order::kNhwc && in.c <= 4 && map_.order.empty();
+    const bool one_atom = out.order == Order::kNc1hwc2 && out.c1 == 1 && out.c2 == 16;
+    if (pixels && to_codes && (one_atom || out.order != Order::kNc1hwc2))
+        return Path::kPacked;
+    if (to_.type == DataType::kFloat32 && map_.empty() && out.order == Order::kPlain) {
+        if (in.order == Order::kPlain)
+            return Path::kRow;
+        if (in.order == Order::kNc1hwc2 && in.c2 == 16 && in.native_w == in.w)
+            return Path::kAtoms;
     }
-    fill_padding(to, target);
-    if (bits_of(from.type) == 8 && from.type != DataType::kBool) {
-        switch (width) {
-            case 1:
-                return convert_by_table<uint8_t>(from, source, to, target, map);
-            case 2:
-                return convert_by_table<uint16_t>(from, source, to, target, map);
-            case 4:
-                return convert_by_table<uint32_t>(from, source, to, target, map);
-            default:
-                break;
+    return bits_of(to_.type) <= 32 ? Path::kTable : Path::kRows;
+}
+
+void Converter::make_code_tables() {
+    const auto& layout = from_.layout;
+    std::array<std::byte, 256> all;
+    for (size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<std::byte>(i);
+    codes_.resize(layout.c);
+    std::vector<Line> lines;
+    const Signs signs{from_.type == DataType::kInt8, to_.type == DataType::kInt8};
+    for (uint32_t c = 0; c < layout.c; ++c) {
+        Row row;
+        load_row(from_, all.data(), 1, 256, row);
+        map_row(map_, c, 256, row);
+        store_row(to_, reinterpret_cast<std::byte*>(codes_[c].data()), 1, 256, row);
+        // The same in one step, up to rounding.
+        const double step = (from_.quantised ? from_.scale : 1.0f);
+        const double mean = c < map_.mean.size() ? map_.mean[c] : 0.0f;
+        const double scale = c < map_.scale.size() && c < map_.mean.size() ? map_.scale[c] : 1.0f;
+        const double unit = to_.quantised ? to_.scale : 1.0f;
+        const double zero = from_.quantised ? from_.zero_point * step : 0.0;
+        const Line guess{static_cast<float>(step / scale / unit),
+                         static_cast<float>((-zero - mean) / scale / unit + to_.zero_code())};
+        if (const auto line = fit_line(codes_[c], guess, signs))
+            lines.push_back(*line);
+    }
+    same_codes_ = std::all_of(codes_.begin(), codes_.end(),
+                              [this](const CodeTable& table) { return table == codes_[0]; });
+    if (lines.size() == layout.c) {
+        for (size_t i = 0; i < kPeriod; ++i) {
+            factors_.push_back(lines[i % layout.c].factor);
+            offsets_.push_back(lines[i % layout.c].offset);
         }
     }
-    convert_rows(from, source, to, target, map);
+    scratch_.resize(size_t{layout.w} * layout.c);
+}
+
+void Converter::convert_pixels(const uint8_t* in, uint8_t* out, size_t count) const {
+    if (!factors_.empty())
+        apply_lines(in, out, count, factors_.data(), offsets_.data(),
+                    {from_.type == DataType::kInt8, to_.type == DataType::kInt8});
+    else if (same_codes_)
+        apply_table(in, out, count, codes_[0]);
+    else
+        apply_tables(in, out, count, codes_.data(), codes_.size());
+}
+
+void Converter::run_packed(std::span<const std::byte> source, std::span<std::byte> target) {
+    const auto& in = from_.layout;
+    const auto& out = to_.layout;
+    const auto* read = reinterpret_cast<const uint8_t*>(source.data());
+    auto* write = reinterpret_cast<uint8_t*>(target.data());
+    const size_t count = size_t{in.w} * in.c;
+    const auto fill = static_cast<uint8_t>(to_.zero_code());
+    if (out.order == Order::kNhwc && in.row == in.w && out.row == in.w)
+        return convert_pixels(read, write, count * in.h * in.n);
+    for (uint32_t n = 0; n < in.n; ++n)
+        for (uint32_t h = 0; h < in.h; ++h) {
+            const uint8_t* row = read + in.index(n, 0, h, 0);
+            uint8_t* to = write + out.index(n, 0, h, 0);
+            if (out.order == Order::kNhwc) {
+                convert_pixels(row, to, count);
+                continue;
+            }
+            convert_pixels(row, scratch_.data(), count);
+            if (out.order == Order::kNc1hwc2) {
+                spread_pixels(scratch_.data(), to, in.w, in.c, fill);
+                continue;
+            }
+            for (uint32_t c = 0; c < in.c; ++c) {
+                uint8_t* plane = write + out.index(n, c, h, 0);
+                for (uint32_t w = 0; w < in.w; ++w)
+                    plane[w] = scratch_[size_t{w} * in.c + c];
+            }
+        }
+}
+
+namespace {
+
+Scaling scaling_of(const ElementView& view) {
+    const bool is_signed = view.type == DataType::kInt8;
+    // Codes without a scale are numbers; (x - 0) * 1 leaves them alone.
+    if (!view.quantised)
+        return {is_signed, 0.0f, 1.0f};
+    return {is_signed, static_cast<float>(view.zero_point), view.scale};
+}
+
+}  // namespace
+
+void Converter::run_atoms(std::span<const std::byte> source, std::span<std::byte> target) const {
+    const auto& in = from_.layout;
+    const auto* read = reinterpret_cast<const uint8_t*>(source.data());
+    auto* write = reinterpret_cast<float*>(target.data());
+    const size_t pixels = size_t{in.h} * in.w;
+    const auto scaling = scaling_of(from_);
+    for (uint32_t n = 0; n < in.n; ++n)
+        for (uint32_t c = 0; c < in.c; c += in.c2)
+            dequantise_atoms(read + in.index(n, c, 0, 0), pixels, std::min(in.c2, in.c - c),
+                             write + to_.layout.index(n, c, 0, 0), pixels, scaling);
+}
+
+void Converter::make_wide_tables() {
+    const size_t width = bits_of(to_.type) / 8;
+    wide_.resize(size_t{from_.layout.c} * 256 * width);
+    std::array<std::byte, 256> all;
+    for (size_t i = 0; i < all.size(); ++i)
+        all[i] = static_cast<std::byte>(i);
+    for (uint32_t c = 0; c < from_.layout.c; ++c) {
+        Row row;
+        load_row(from_, all.data(), 1, 256, row);
+        map_row(map_, c, 256, row);
+        store_row(to_, wide_.data() + size_t{c} * 256 * width, 1, 256, row);
+    }
+}
+
+template <typename T>
+void Converter::run_table(std::span<const std::byte> source, std::span<std::byte> target) const {
+    const auto& in = from_.layout;
+    const auto& out = to_.layout;
+    const size_t in_stride = pixel_stride(in);
+    const size_t out_stride = pixel_stride(out);
+    for (uint32_t n = 0; n < in.n; ++n) {
+        for (uint32_t c = 0; c < in.c; ++c) {
+            const std::byte* table = wide_.data() + size_t{c} * 256 * sizeof(T);
+            const uint32_t from_channel = source_channel(map_, c, in.c);
+            for (uint32_t h = 0; h < in.h; ++h) {
+                const std::byte* read = source.data() + in.index(n, from_channel, h, 0);
+                std::byte* write = target.data() + out.index(n, c, h, 0) * sizeof(T);
+                for (uint32_t w = 0; w < in.w; ++w)
+                    std::memcpy(write + w * out_stride * sizeof(T),
+                                table + static_cast<uint8_t>(read[w * in_stride]) * sizeof(T),
+                                sizeof(T));
+            }
+        }
+    }
+}
+
+void Converter::run(std::span<const std::byte> source, std::span<std::byte> target) {
+    if (path_ == Path::kReorder) {
+        const auto fill = padding(to_);
+        return reorder(from_.layout, source, to_.layout, target, bits_of(to_.type) / 8, fill);
+    }
+    // Whole atoms of one surface without rows to skip leave nothing to fill beforehand.
+    const auto& out = to_.layout;
+    const bool spread =
+        path_ == Path::kPacked && out.plane == out.h * out.w && out.native_w == out.w;
+    if (!spread)
+        fill_padding(to_, target);
+    switch (path_) {
+        case Path::kPacked:
+            return run_packed(source, target);
+        case Path::kAtoms:
+            return run_atoms(source, target);
+        case Path::kRow:
+            return dequantise_row(reinterpret_cast<const uint8_t*>(source.data()),
+                                  from_.layout.elements(), reinterpret_cast<float*>(target.data()),
+                                  scaling_of(from_));
+        case Path::kTable:
+            switch (bits_of(to_.type) / 8) {
+                case 1:
+                    return run_table<uint8_t>(source, target);
+                case 2:
+                    return run_table<uint16_t>(source, target);
+                default:
+                    return run_table<uint32_t>(source, target);
+            }
+        default:
+            return convert_rows(from_, source, to_, target, map_);
+    }
+}
+
+void convert(const ElementView& from, std::span<const std::byte> source, const ElementView& to,
+             std::span<std::byte> target, const ChannelMap& map) {
+    Converter(from, to, map).run(source, target);
 }
 
 void convert_reference(const ElementView& from, std::span<const std::byte> source,

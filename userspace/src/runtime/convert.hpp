@@ -9,6 +9,7 @@
 #include "core/status.hpp"
 #include "core/types.hpp"
 #include "npu/layout.hpp"
+#include "runtime/convert_kernels.hpp"
 
 namespace rknpu {
 
@@ -33,6 +34,47 @@ struct ChannelMap {
     std::vector<uint32_t> order;
 
     bool empty() const { return mean.empty() && order.empty(); }
+};
+
+/// A conversion between two views. Its tables are made once; run() allocates nothing.
+class Converter {
+ public:
+    Converter() = default;
+    Converter(const ElementView& from, const ElementView& to, ChannelMap map);
+
+    const ElementView& from() const { return from_; }
+    const ElementView& to() const { return to_; }
+
+    /// As convert() below.
+    void run(std::span<const std::byte> source, std::span<std::byte> target);
+
+ private:
+    enum class Path : uint8_t {
+        kReorder,  ///< bytes move, nothing else
+        kPacked,   ///< packed pixels of up to four channels, 8 bit to 8 bit
+        kAtoms,    ///< 8-bit NC1HWC2 to float32 planes
+        kRow,      ///< 8-bit planes to float32 planes
+        kTable,    ///< 8-bit codes, one table per channel
+        kRows,     ///< arithmetic on rows of one channel
+    };
+
+    Path choose() const;
+    void make_code_tables();
+    void make_wide_tables();
+    void run_packed(std::span<const std::byte> source, std::span<std::byte> target);
+    void run_atoms(std::span<const std::byte> source, std::span<std::byte> target) const;
+    void convert_pixels(const uint8_t* in, uint8_t* out, size_t count) const;
+    template <typename T>
+    void run_table(std::span<const std::byte> source, std::span<std::byte> target) const;
+
+    ElementView from_, to_;
+    ChannelMap map_;
+    Path path_ = Path::kReorder;
+    std::vector<CodeTable> codes_;          // per channel
+    bool same_codes_ = false;               // all channels alike
+    std::vector<float> factors_, offsets_;  // kPeriod each if the tables are straight lines
+    std::vector<uint8_t> scratch_;          // one row of packed pixels
+    std::vector<std::byte> wide_;           // kTable: per channel 256 elements of the target
 };
 
 /// Converts every element: dequantise, map, quantise with rounding to nearest, ties to even, and

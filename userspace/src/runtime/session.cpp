@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <utility>
 
 #include "core/bytes.hpp"
 #include "core/log.hpp"
@@ -174,7 +175,10 @@ Status Session::relocate(int32_t tensor) {
         const auto& item = program_->relocations[i];
         const uint64_t at = uint64_t{item.word} * 8;
         const auto value = static_cast<uint32_t>(address + item.addend);
-        store(regcmd_->bytes(), at, with_value(program_->graph.regcmd[item.word], value));
+        const uint64_t word = with_value(program_->graph.regcmd[item.word], value);
+        if (load<uint64_t>(regcmd_->bytes(), at) == word)
+            continue;
+        store(regcmd_->bytes(), at, word);
         const bool clean = dirty_first_ == dirty_last_;
         dirty_first_ = clean ? at : std::min(dirty_first_, at);
         dirty_last_ = clean ? at + 8 : std::max(dirty_last_, at + 8);
@@ -291,30 +295,38 @@ Status Session::sync_tensor(int32_t tensor, SyncDirection direction) {
                                   direction);
 }
 
-/// Tensors that lie in the session's own buffer share one call.
+/// Changed tensors that stand side by side in the session's own buffer share one call.
 Status Session::sync_inputs() {
     const auto& inputs = program_->graph.inputs;
-    uint64_t first = UINT64_MAX;
-    uint64_t last = 0;
+    uint64_t first = 0;
+    uint64_t last = 0;  // 0: nothing is waiting
+    const auto flush = [&]() -> Status {
+        const uint64_t end = std::exchange(last, 0);
+        return end == 0
+                   ? Status()
+                   : program_->device->sync(*inputs_, first, end - first, SyncDirection::kToDevice);
+    };
     for (size_t i = 0; i < inputs.size(); ++i) {
         const auto& location = this->location(inputs[i]);
         const bool own = location.memory == inputs_;
-        if (!program_->npu_reads_or_writes(inputs[i]) || (own && !input_changed_[i]) ||
-            !options_.flush_inputs)
+        if (!program_->npu_reads_or_writes(inputs[i]) || !options_.flush_inputs)
             continue;
-        input_changed_[i] = false;
         if (!own) {
             if (auto s = sync_tensor(inputs[i], SyncDirection::kToDevice); !s.ok())
                 return s;
             continue;
         }
-        first = std::min(first, location.offset);
-        last = std::max(
-            last, location.offset + program_->graph.tensors[static_cast<size_t>(inputs[i])].size);
+        if (!input_changed_[i]) {
+            if (auto s = flush(); !s.ok())
+                return s;
+            continue;
+        }
+        input_changed_[i] = false;
+        if (last == 0)
+            first = location.offset;
+        last = location.offset + program_->graph.tensors[static_cast<size_t>(inputs[i])].size;
     }
-    return last == 0
-               ? Status()
-               : program_->device->sync(*inputs_, first, last - first, SyncDirection::kToDevice);
+    return flush();
 }
 
 Status Session::sync_outputs() {
@@ -341,29 +353,9 @@ Status Session::sync_outputs() {
 }
 
 Status Session::run_npu(const PlanStep& step, StepTime& time) {
-    Job job;
-    job.tasks = tasks_.get();
-    job.priority = options_.priority;
-    job.iommu_domain = options_.iommu_domain;
-    if (step.cores > 1) {
-        job.core_mask = step.cores == 2 ? 3 : 7;
-        // The driver looks at entries 0 and 1 for two cores, at 2, 3 and 4 for three.
-        const size_t base = step.cores == 2 ? 0 : 2;
-        for (uint32_t core = 0; core < step.cores; ++core)
-            job.ranges[base + core] = step.ranges[core];
-    } else {
-        // A part that only one core can do runs on the first core of the mask.
-        job.core_mask = std::popcount(core_mask_) > 1 ? core_mask_ & -core_mask_ : core_mask_;
-        job.ranges[0] = job.ranges[1] = job.ranges[2] = step.ranges[0];
-    }
-    auto report = program_->device->run(job);
-    if (!report.ok()) {
-        const auto& node = program_->graph.nodes[step.first_node];
-        return {
-            report.status().error(),
-            fmt::format("{} (op id: {}, op name: {}{})", report.status().text(), step.first_node,
-                        node.name, step.first_node == step.last_node ? "" : " and following")};
-    }
+    auto report = program_->device->run(make_job(step));
+    if (!report.ok())
+        return job_failed(step, report.status());
     time.hw_ns = report->hw_time_ns;
     return {};
 }
@@ -391,21 +383,35 @@ Status Session::run_cpu(const PlanStep& step) {
     return {};
 }
 
-Status Session::run() {
+Status Session::begin_run() {
     if (auto status = check_ready(); !status.ok())
         return status;
-    const auto start = std::chrono::steady_clock::now();
     if (auto status = sync_commands(); !status.ok())
         return status;
-    if (auto status = sync_inputs(); !status.ok())
+    return sync_inputs();
+}
+
+Status Session::run_step(size_t index) {
+    const auto start = std::chrono::steady_clock::now();
+    const auto& step = plan_[index];
+    times_[index].hw_ns = 0;
+    if (auto s = step.on_npu ? run_npu(step, times_[index]) : run_cpu(step); !s.ok())
+        return s;
+    times_[index].wall = std::chrono::steady_clock::now() - start;
+    return {};
+}
+
+Status Session::run() {
+    const auto start = std::chrono::steady_clock::now();
+    if (auto status = begin_run(); !status.ok())
         return status;
     for (size_t i = 0; i < plan_.size(); ++i) {
-        const auto step_start = std::chrono::steady_clock::now();
-        times_[i].hw_ns = 0;
-        const auto& step = plan_[i];
-        if (auto s = step.on_npu ? run_npu(step, times_[i]) : run_cpu(step); !s.ok())
-            return s;
-        times_[i].wall = std::chrono::steady_clock::now() - step_start;
+        if (auto status = run_step(i); !status.ok())
+            return status;
+        if (observer_) {
+            if (auto status = observer_(i); !status.ok())
+                return status;
+        }
     }
     if (auto status = sync_outputs(); !status.ok())
         return status;

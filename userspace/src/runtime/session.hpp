@@ -2,10 +2,12 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <vector>
 
+#include "core/unique_fd.hpp"
 #include "runtime/cpu_step.hpp"
 #include "runtime/plan.hpp"
 #include "runtime/program.hpp"
@@ -43,6 +45,9 @@ class Session {
     static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
                                                    const SessionOptions& options,
                                                    std::shared_ptr<DeviceMemory> weights);
+    ~Session();
+    Session(const Session&) = delete;
+    Session& operator=(const Session&) = delete;
 
     const Program& program() const { return *program_; }
     const std::shared_ptr<DeviceMemory>& weights() const { return weights_; }
@@ -84,6 +89,27 @@ class Session {
     /// One inference. Errors: kFail, kTimeout, kInvalidContext when memory is missing.
     Status run();
 
+    /// The same in pieces, to look at tensors between the steps: begin_run(), then run_step(i) for
+    /// the steps of plan(). Contents the caller reads or changes need sync_tensor().
+    Status begin_run();
+    Status run_step(size_t index);
+    Status sync_tensor(int32_t tensor, SyncDirection direction);
+
+    /// Called by run() after each step with its index in plan().
+    void set_observer(std::function<Status(size_t)> observer) { observer_ = std::move(observer); }
+
+    /// True if start() is possible: the NPU does every step, and the device has fences.
+    bool can_start() const;
+    /// Hands all jobs of an inference to the device and returns. `in_fence` (-1: none) is waited
+    /// for by the device. The result is the descriptor of a fence that this session keeps until
+    /// finish(). Errors: as run().
+    Result<int> start(int in_fence);
+    /// Waits until the inference that start() began has ended, well or not. Errors: kTimeout after
+    /// `timeout_ms`; it goes on then.
+    Status wait_started(int timeout_ms) const;
+    /// Waits for its end, makes the outputs visible, and says how it ended.
+    Status finish();
+
     const std::vector<PlanStep>& plan() const { return plan_; }
     const std::vector<StepTime>& step_times() const { return times_; }
     std::chrono::nanoseconds last_run() const { return last_run_; }
@@ -98,9 +124,10 @@ class Session {
     Status sync_commands();
     Status sync_inputs();
     Status sync_outputs();
-    Status sync_tensor(int32_t tensor, SyncDirection direction);
     uint64_t bound_bytes(int32_t tensor) const;
     Status check_ready() const;
+    Job make_job(const PlanStep& step) const;
+    Status job_failed(const PlanStep& step, const Status& status) const;
     Status run_npu(const PlanStep& step, StepTime& time);
     Status run_cpu(const PlanStep& step);
 
@@ -120,6 +147,9 @@ class Session {
     std::vector<PlanStep> plan_;
     std::vector<StepTime> times_;
     std::chrono::nanoseconds last_run_{0};
+    std::function<Status(size_t)> observer_;
+    UniqueFd fence_;  // of the inference that start() began
+    std::chrono::steady_clock::time_point started_;
     CpuSteps cpu_steps_;
 };
 
