@@ -14,9 +14,11 @@ endforeach()
 set(RKNPU_API_VERSION 2.3.2)
 if(TARGET rknnrt)
   list(APPEND RKNPU_INSTALLED rknnrt)
-  install(TARGETS rknnrt EXPORT rknnrt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  # A component, to have the runtime without the tools.
+  install(TARGETS rknnrt EXPORT rknnrt LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+          COMPONENT rknnrt)
   install(FILES include/rknn_api.h include/rknn_custom_op.h include/rknn_matmul_api.h
-          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR})
+          DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT rknnrt)
   install(FILES "${RKNPU_ROOT}/uapi/rknpu_drm.h" DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/rknpu)
   file(GENERATE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/rknnrt.pc" CONTENT
 "prefix=${CMAKE_INSTALL_PREFIX}
@@ -27,19 +29,22 @@ Libs: -L\${prefix}/${CMAKE_INSTALL_LIBDIR} -lrknnrt
 Cflags: -I\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
 ")
   install(FILES "${CMAKE_CURRENT_BINARY_DIR}/rknnrt.pc"
-          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+          DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT rknnrt)
   # find_package(rknnrt), target rknnrt::rknnrt
   set(package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/rknnrt)
   include(CMakePackageConfigHelpers)
   write_basic_package_version_file(rknnrtConfigVersion.cmake VERSION ${RKNPU_API_VERSION}
     COMPATIBILITY SameMajorVersion)
-  install(EXPORT rknnrt FILE rknnrtTargets.cmake NAMESPACE rknnrt:: DESTINATION ${package_dir})
+  install(EXPORT rknnrt FILE rknnrtTargets.cmake NAMESPACE rknnrt:: DESTINATION ${package_dir}
+          COMPONENT rknnrt)
   install(FILES src/api/package/rknnrtConfig.cmake
-                "${CMAKE_CURRENT_BINARY_DIR}/rknnrtConfigVersion.cmake" DESTINATION ${package_dir})
+                "${CMAKE_CURRENT_BINARY_DIR}/rknnrtConfigVersion.cmake" DESTINATION ${package_dir}
+          COMPONENT rknnrt)
   # Old programs link the name that the first SDKs had for the same library.
   install(CODE "
     file(CREATE_LINK librknnrt.so
-      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/librknn_api.so\" SYMBOLIC)")
+      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/librknn_api.so\" SYMBOLIC)"
+    COMPONENT rknnrt)
 endif()
 
 install(PROGRAMS "${RKNPU_ROOT}/scripts/rknpu-doctor" "${RKNPU_ROOT}/scripts/rknpu-dtb"

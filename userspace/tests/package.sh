@@ -7,7 +7,7 @@ build=$1
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
-cmake --install "$build" --prefix "$work/prefix" >/dev/null
+cmake --install "$build" --prefix "$work/prefix" --component rknnrt >/dev/null
 libdir=$(dirname "$(find "$work/prefix" -name librknnrt.so)")
 [ "$(readlink "$libdir/librknn_api.so")" = librknnrt.so ]
 
