@@ -201,21 +201,21 @@ check_style() {
 # What users install, in the small: the make targets of the same names check all kernels, boards and
 # releases. Each script writes its own results.
 check_dist() {
-    say "device trees, packages"
+    say "doctor, device trees, kernel source trees"
     local RKNPU_RESULTS=$results RKNPU_FEW_BOARDS=2
     export RKNPU_RESULTS RKNPU_FEW_BOARDS
     "$scripts/check-doctor.sh" || true
     "$scripts/fetch.sh" kernel-6.12 kernel-7.3
     "$scripts/check-dts.sh" 6.12 7.3 || true
     "$scripts/check-intree.sh" 6.12 || true
-    "$scripts/check-packages.sh" bookworm || true
 }
 
-# Not part of "all": the kernels that no test boots by default, and the targets of the Makefile.
+# Not part of "all": packages, the kernels that no test boots by default, targets of the Makefile.
 check_more() {
-    say "more kernels, make install"
+    say "packages, more kernels, make install"
     local RKNPU_RESULTS=$results
     export RKNPU_RESULTS
+    "$scripts/check-packages.sh" bookworm || true
     "$scripts/check-install.sh" || true
     "$scripts/check-kernels.sh" --quick 5.10 7.3 || true
 }
