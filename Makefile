@@ -56,7 +56,8 @@ check-unit: ## unit tests on this machine
 check-vm: ## kselftests and runtime tests on the emulated board (KERNELS="6.1 6.12")
 	@scripts/check.sh vm
 
-check-debug: ## unit tests of userspace under ASan and UBSan
+check-debug: ## unit tests with sanitizers, kselftests on a kernel with KASAN, lockdep, kmemleak
+	@scripts/setup.sh
 	@scripts/check.sh debug
 
 check-kernels: ## build the driver for every kernel of scripts/kernels.txt, print the table
@@ -77,7 +78,7 @@ check-install: ## install, uninstall, dkms and modules of this file
 check-doctor: ## rknpu-doctor on boards made of files
 	@scripts/check-doctor.sh
 
-bench: ## speed of the NPU model, with its unit
+bench: ## what the driver costs, speed of the NPU model and of the runtime
 	@scripts/bench.sh
 
 style: ## licences, formatting, checkpatch, sparse, include rules, sizes

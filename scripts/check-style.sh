@@ -68,6 +68,7 @@ check "no machine paths, mirror names, leftover marks" python3 scripts/style/sty
 check "include rules" python3 scripts/style/style.py includes
 check "function and file lengths" python3 scripts/style/style.py lengths
 check "kernel: no version tests, no conditionals in core files" python3 scripts/style/style.py kernel
+check "every public bug report has its test or a reason" python3 scripts/style/style.py reports
 check "README.md has at most 120 lines" test "$(wc -l <README.md)" -le 120
 check "documentation is well-formed" python3 scripts/style/docs.py rst
 check "each command in the documentation is run by somebody" python3 scripts/style/docs.py check

@@ -61,15 +61,20 @@ build_selftests() { # build_selftests NAME CROSS_COMPILE
         OUT="$RKNPU_BUILD/selftests/$1"
 }
 
-vm_selftests() { # vm_selftests KERNEL ARCH
-    local program options=()
+# Wrong tasks and unmapped addresses are part of these tests: the server shall not count them.
+set_selftests() { # set_selftests ARCH: sets "selftests" to the options for one run of all of them
+    local program
+    selftests=(--sim-arg --allow-refused --sim-arg --allow-faults)
     while read -r program _; do
         case $program in '' | '#'*) continue ;; esac
-        options+=(--file "$RKNPU_BUILD/selftests/$2/$program" --run "$program")
+        selftests+=(--file "$RKNPU_BUILD/selftests/$1/$program" --run "$program")
     done <"$RKNPU_ROOT/selftests/list"
-    # Wrong tasks and unmapped addresses are part of these tests: the server shall not count them.
-    vm "$1" "selftests $2" "${options[@]}" --sim-arg --allow-refused --sim-arg --allow-faults \
-        --timeout 900
+}
+
+vm_selftests() { # vm_selftests KERNEL ARCH
+    local selftests
+    set_selftests "$2"
+    vm "$1" "selftests $2" "${selftests[@]}" --timeout 900
 }
 
 # Programs that need an NPU which misbehaves: one boot for each line of selftests/faults.
@@ -82,6 +87,16 @@ vm_faults() { # vm_faults KERNEL
             --sim-arg --allow-refused --sim-arg --allow-faults --timeout 600 \
             --file "$RKNPU_BUILD/selftests/aarch64/${program%% *}" --run "$program" </dev/null
     done <"$RKNPU_ROOT/selftests/faults"
+}
+
+# Memory that a device address of 32 bits could not name.
+vm_large() { # vm_large KERNEL
+    local program options=()
+    for program in submit mem_sync prime; do
+        options+=(--file "$RKNPU_BUILD/selftests/aarch64/$program" --run "$program")
+    done
+    vm "$1" "memory above 4 GiB" --memory 6G "${options[@]}" --sim-arg --allow-refused \
+        --sim-arg --allow-faults --timeout 300
 }
 
 # make_case NAME MODEL INPUT...: a folder with a model, its inputs and the outputs that the model of
@@ -176,7 +191,10 @@ check_vm() {
         vm_selftests "$kernel" armhf
         vm_runtime "$kernel"
         # The recovery paths do not depend on the kernel's version: the newest one will do.
-        [ "$kernel" != "${kernels##* }" ] || vm_faults "$kernel"
+        if [ "$kernel" = "${kernels##* }" ]; then
+            vm_faults "$kernel"
+            vm_large "$kernel"
+        fi
         vm "$kernel" "load and unload 50 times" --no-load --timeout 600 \
             --file "$scripts/rknpu-doctor" --file "$scripts/vm/doctor.sh:/tests/doctor.sh" \
             --run "sh /tests/doctor.sh" \
@@ -185,12 +203,39 @@ check_vm() {
 }
 
 # The unit tests once more, under the address and undefined behaviour sanitizers.
-check_debug() {
+check_sanitized() {
     say "unit tests under ASan and UBSan"
     local build=$RKNPU_BUILD/sanitize
     RKNPU_BUILD=$build CMAKE_ARGS="-DRKNPU_SANITIZE=address,undefined" \
         "$scripts/build-userspace.sh" host || { record fail "userspace builds with sanitizers" && return; }
     run_ctest "$build/userspace" sanitized
+}
+
+# The driver's tests on a kernel with checkers, which has to be built first.
+check_debug_kernel() {
+    say "tests on the debug kernel"
+    "$scripts/fetch.sh" kernel-debug || { record fail "the debug kernel builds" && return; }
+    build_guest_programs || { record fail "the guest's programs build" && return; }
+    build_driver debug || return 0
+    local selftests checkers="sh /tests/checkers.sh"
+    set_selftests aarch64
+    vm debug "selftests aarch64" --env RKNPU_TEST_PATIENCE=8 --append "kmemleak=on page_poison=1" --timeout 2400 \
+        --file "$scripts/vm/checkers.sh:/tests/checkers.sh" --run "$checkers on" \
+        "${selftests[@]}" --run "$checkers off"
+}
+
+check_debug() {
+    check_sanitized
+    check_debug_kernel
+}
+
+# Building the debug kernel takes long, and so do its tests: RKNPU_DEBUG_KERNEL=1 asks for them.
+check_debug_if_wanted() {
+    if [ "${RKNPU_DEBUG_KERNEL:-0}" = 0 ]; then
+        record skip "debug kernel and sanitizers: too long for every run (RKNPU_DEBUG_KERNEL=1, make check-debug)"
+    else
+        check_debug
+    fi
 }
 
 check_style() {
@@ -231,7 +276,7 @@ for part in "$@"; do
     style) check_style ;;
     dist) check_dist ;;
     more) check_more ;;
-    all) check_unit && check_style && check_vm && check_dist ;;
+    all) check_unit && check_style && check_vm && check_dist && check_debug_if_wanted ;;
     *) die "unknown check '$part'" "unit, debug, vm, style, dist, more or all" ;;
     esac
 done

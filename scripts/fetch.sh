@@ -4,8 +4,9 @@
 #
 #   fetch.sh ITEM...      ITEM: qemu busybox kernel-6.1 kernel-6.12 kernel-7.3 kernel-5.10
 #                               sysroot-arm64 sysroot-armhf checkpatch trixie
-#                               source-6.1 source-6.12 root-bookworm root-trixie
+#                               source-6.1 source-6.12 root-bookworm root-trixie kernel-debug
 #   fetch.sh --path ITEM  print the folder of an item that was fetched before
+#   fetch.sh --has ITEM   succeed when nothing would have to be done for ITEM
 #
 # Versions are whatever the mirror's (signed) indices say today. An item is fetched again only when
 # its recipe below changes or its folder was removed: a second run makes no network access.
@@ -235,14 +236,32 @@ take_checkpatch() { # take_checkpatch TREE
     [ -e "$1/checkpatch.pl" ]
 }
 
-fetch_item() { # fetch_item ITEM
-    local item=$1 hash dir=$RKNPU_CACHE/$1 work
-    local -a recipe parts=()
+# recipe_kernel_debug TREE: a kernel with checkers, built here; this takes a quarter of an hour.
+recipe_kernel_debug() {
+    local tree=$1 package=linux-source-6.12
+    private_apt kernel-debug "$(dpkg --print-architecture)" bookworm-backports ||
+        die "no mirror of this machine's apt carries bookworm-backports" "set RKNPU_MIRROR"
+    step "fetching $package (for the debug kernel)" download_into "$tree/debs" "$package"
+    dpkg-deb --fsys-tarfile "$tree"/debs/*.deb |
+        tar -xO --wildcards './usr/src/linux-source-*.tar.xz' >"$tree/source.tar.xz"
+    rm -rf "$tree/debs"
+    "$RKNPU_ROOT/scripts/build-debug-kernel.sh" "$tree/source.tar.xz" "$tree"
+    rm "$tree/source.tar.xz"
+}
+
+# find_recipe ITEM: sets the recipe, its arguments and the hash of all that its result depends on
+find_recipe() {
+    local item=$1
+    local -a parts=() files=()
     case $item in
     qemu) recipe=(recipe_qemu) ;;
     busybox) recipe=(recipe_busybox) ;;
     trixie) recipe=(recipe_trixie) ;;
     checkpatch) recipe=(recipe_checkpatch) parts=(take_checkpatch) ;;
+    kernel-debug)
+        recipe=(recipe_kernel_debug)
+        files=("$RKNPU_ROOT"/scripts/{build-debug-kernel.sh,debug-kernel.config})
+        ;;
     kernel-*)
         recipe=(recipe_kernel "${item#kernel-}")
         parts=(kernel_suites kernel_depends kernel_closure)
@@ -252,7 +271,16 @@ fetch_item() { # fetch_item ITEM
     sysroot-*) recipe=(recipe_sysroot "${item#sysroot-}") ;;
     *) die "unknown item '$item'" "see the head of scripts/fetch.sh for the list" ;;
     esac
-    hash=$(declare -f "${recipe[0]}" "${parts[@]}" | sha256sum | cut -c 1-16)
+    hash=$({
+        declare -f "${recipe[0]}" "${parts[@]}"
+        [ ${#files[@]} -eq 0 ] || cat "${files[@]}"
+    } | sha256sum | cut -c 1-16)
+}
+
+fetch_item() { # fetch_item ITEM
+    local item=$1 hash dir=$RKNPU_CACHE/$1 work
+    local -a recipe
+    find_recipe "$item"
     mkdir -p "$RKNPU_CACHE/lock"
     exec 9>"$RKNPU_CACHE/lock/$item"
     flock -n 9 || { say "  waiting for another run that fetches $item" && flock 9; }
@@ -272,6 +300,11 @@ if [ "${1:-}" = --path ]; then
     [ -e "$RKNPU_CACHE/$2/stamp" ] || die "'$2' was not fetched" "scripts/fetch.sh $2"
     echo "$RKNPU_CACHE/$2"
     exit 0
+fi
+if [ "${1:-}" = --has ]; then
+    find_recipe "$2"
+    [ "$(cat "$RKNPU_CACHE/$2/stamp" 2>/dev/null)" = "$hash" ]
+    exit
 fi
 [ $# -gt 0 ] || die "no item named" "see the head of scripts/fetch.sh for the list"
 for item in "$@"; do

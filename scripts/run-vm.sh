@@ -27,6 +27,7 @@ the kernel log is clean, the verdict line is there and the NPU server left with 
   --timeout SECONDS     for the whole run (default 300)
   --cpus N, --memory M  default 2, 1G
   --append TEXT         more kernel parameters
+  --qemu-arg ARG        argument for QEMU, may be repeated
   --sim FILE            NPU server (default build/userspace/rknpu-sim/rknpu-sim)
   --sim-arg ARG         argument for it, may be repeated
   --soc NAME            default rk3588
@@ -41,7 +42,7 @@ TEXT
 }
 
 series=6.12 tree='' dts=$RKNPU_ROOT/dts/virt/rk3588-vendor.dtsi module='' module_args='' load=1
-files=() envs=() commands=() timeout=300 cpus=2 memory=1G append='' soc=rk3588 out='' show=0
+files=() envs=() commands=() qemu_args=() timeout=300 cpus=2 memory=1G append='' soc=rk3588 out='' show=0
 sim=$RKNPU_BUILD/userspace/rknpu-sim/rknpu-sim sim_args=() name='' results=''
 while [ $# -gt 0 ]; do
     case $1 in
@@ -59,6 +60,7 @@ while [ $# -gt 0 ]; do
     --cpus) cpus=$2 ;;
     --memory) memory=$2 ;;
     --append) append=$2 ;;
+    --qemu-arg) qemu_args+=("$2") ;;
     --sim) sim=$2 ;;
     --sim-arg) sim_args+=("$2") ;;
     --soc) soc=$2 ;;
@@ -239,7 +241,7 @@ start=$SECONDS qemu_status=0
 : >"$out/console.log"
 : >"$out/output.log"
 timeout --foreground -k 5 "$timeout" "$qemu" "${machine[@]}" -dtb "$run/board.dtb" \
-    "${functions[@]}" -kernel "$tree/vmlinuz" -initrd "$run/initrd" \
+    "${functions[@]}" "${qemu_args[@]}" -kernel "$tree/vmlinuz" -initrd "$run/initrd" \
     -append "console=ttyAMA0 loglevel=5 panic=-1 $append" </dev/null >>"$out/qemu.log" 2>&1 ||
     qemu_status=$?
 elapsed=$((SECONDS - start))

@@ -207,6 +207,15 @@ static inline void test_child_run(struct test_case *test, struct test_report *re
 	_exit(0);
 }
 
+/* A kernel with checkers is many times slower: RKNPU_TEST_PATIENCE multiplies all timeouts. */
+static inline unsigned int test_timeout_s(const struct test_case *test)
+{
+	const char *text = getenv("RKNPU_TEST_PATIENCE");
+	int factor = text ? atoi(text) : 1;
+
+	return test->timeout_s * (unsigned int)(factor > 0 ? factor : 1);
+}
+
 /* Returns the wait status. */
 static inline int test_fork(struct test_case *test, struct test_report *report)
 {
@@ -218,7 +227,7 @@ static inline int test_fork(struct test_case *test, struct test_report *report)
 	if (test_child == 0)
 		test_child_run(test, report);
 	setpgid(test_child, test_child);
-	alarm(test->timeout_s);
+	alarm(test_timeout_s(test));
 	while (waitpid(test_child, &status, 0) < 0 && errno == EINTR)
 		continue;
 	alarm(0);
@@ -240,7 +249,7 @@ static inline void test_one(struct test_case *test, struct test_report *report,
 	if (!WIFEXITED(status) || WEXITSTATUS(status)) {
 		report->failed = true;
 		if (test_timed_out)
-			printf("# %s: no end after %u s\n", test->name, test->timeout_s);
+			printf("# %s: no end after %u s\n", test->name, test_timeout_s(test));
 		else if (WIFSIGNALED(status))
 			printf("# %s: ended by signal %d\n", test->name, WTERMSIG(status));
 		else

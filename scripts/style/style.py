@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: MIT
-"""Checks of the tree that need no compiler: style.py spdx|words|includes|lengths|kernel.
+"""Checks of the tree that need no compiler: style.py spdx|words|includes|lengths|kernel|reports.
 
 Prints one "file:line: finding" a line; the exit status is 1 when there is any.
 """
@@ -267,8 +267,36 @@ def check_kernel() -> list[str]:
     return findings
 
 
+# --- public bug reports --------------------------------------------------------------------------
+
+REPORTS = {*range(1, 47), 70, 71}
+
+
+def tested_reports() -> set[int]:
+    """Numbers in the names of selftests ("b07_...") and in the tags of unit tests ("[b07]")."""
+    found = set()
+    for path in tracked():
+        if path.startswith("selftests/") and path.endswith(".c"):
+            names = re.findall(r"^TEST[A-Z_]*\(([^)]*)\)", "\n".join(lines_of(path)), re.M)
+            found.update(int(n) for name in names
+                         for n in re.findall(r"(?<![a-z0-9])b(\d\d)(?=_)", name))
+        elif path.endswith("_test.cpp"):
+            found.update(int(n) for n in re.findall(r"\[b(\d\d)\]", "\n".join(lines_of(path))))
+    return found
+
+
+def check_reports() -> list[str]:
+    """Each report has a test with its number, or Documentation/testing.rst says why not."""
+    page = "Documentation/testing.rst"
+    _, _, reasons = "\n".join(lines_of(page)).partition("Not tested by a program of ours")
+    excused = {int(n) for head in re.findall(r"^\* ((?:b\d\d,? ?)+)", reasons, re.M)
+               for n in re.findall(r"b(\d\d)", head)}
+    return [f"{page}:1: b{n:02} has no test and no reason why"
+            for n in sorted(REPORTS - tested_reports() - excused)]
+
+
 CHECKS = {"spdx": check_spdx, "words": check_words, "includes": check_includes,
-          "lengths": check_lengths, "kernel": check_kernel}
+          "lengths": check_lengths, "kernel": check_kernel, "reports": check_reports}
 
 if __name__ == "__main__":
     found = CHECKS[sys.argv[1]]()
