@@ -52,6 +52,8 @@ void compare(Tap& tap, const std::string& path) {
         tap.result(got && *got == *expected,
                    name + ": same bytes on /dev/dri, core mask " + std::to_string(mask));
     }
+    const auto later = run_model(path, "drm", inputs, 0, false, true);
+    tap.result(later && *later == *expected, name + ": same bytes when waited for afterwards");
 }
 
 /// Multiplications on /dev/dri against plain arithmetic: every type, every mask, a split K.

@@ -52,14 +52,18 @@ bool set_inputs(const Context& context, const std::vector<Input>& inputs) {
 
 std::optional<Outputs> run_model(const std::string& path, const std::string& device,
                                  const std::vector<Input>& inputs, uint32_t core_mask,
-                                 bool want_float) {
+                                 bool want_float, bool non_block) {
     const Context context(path, device);
     if (context.get() == 0)
         return std::nullopt;
     if (core_mask != 0 &&
         rknn_set_core_mask(context.get(), static_cast<rknn_core_mask>(core_mask)) != RKNN_SUCC)
         return std::nullopt;
-    if (!set_inputs(context, inputs) || rknn_run(context.get(), nullptr) != RKNN_SUCC)
+    rknn_run_extend extend{};
+    extend.non_block = non_block ? 1 : 0;
+    if (!set_inputs(context, inputs) || rknn_run(context.get(), &extend) != RKNN_SUCC)
+        return std::nullopt;
+    if (non_block && rknn_wait(context.get(), &extend) != RKNN_SUCC)
         return std::nullopt;
     const uint32_t count = context.count().n_output;
     std::vector<rknn_output> list(count);
