@@ -19,7 +19,27 @@ constexpr uint32_t kEveryCore = 0xff;
 constexpr unsigned kHResetShift = 8;
 // Up to here the clock comes from a PLL outside the power island (RK3588).
 constexpr uint32_t kSafeRate = 200'000'000;
+// What a boot loader leaves behind: enough for the highest rate.
+constexpr uint32_t kBootSupply = 850'000;
+constexpr uint32_t kFailCountMask = 0xffff;
+constexpr unsigned kFailSwitchesShift = 16;
+constexpr uint32_t kSupplySwitch = 1U << 3;  // beside the bits of the domains
 constexpr uint64_t kMaxLoggedViolations = 100;
+
+// Nominal voltages of RK3588's operating points, lowest first.
+struct OperatingPoint {
+    uint32_t hz;
+    uint32_t microvolts;
+};
+constexpr OperatingPoint kOperatingPoints[] = {
+    {kSafeRate, 1}, {700'000'000, 700'000}, {800'000'000, 750'000}, {900'000'000, 800'000}};
+
+uint32_t needed_microvolts(uint32_t hz) {
+    for (const OperatingPoint& point : kOperatingPoints)
+        if (hz <= point.hz)
+            return point.microvolts;
+    return kBootSupply;
+}
 
 uint32_t held(uint32_t resets) {
     return (resets | resets >> kHResetShift) & kAllCores;
@@ -38,6 +58,7 @@ void BoardControl::reset() {
     fault_ = fault_value_ = power_fail_ = 0;
     power_ = kAllCores;
     rate_ = kSafeRate;
+    supply_ = kBootSupply;
     clock_on_ = 1;
     change_live(kLiveOff);
 }
@@ -63,6 +84,8 @@ uint32_t BoardControl::read(uint32_t offset) const {
             return clock_on_;
         case kControlPowerFail:
             return power_fail_;
+        case kControlSupply:
+            return supply_;
         case kControlViolations:
             return static_cast<uint32_t>(violations_);
         case kControlLiveStart:
@@ -111,6 +134,9 @@ void BoardControl::write(uint32_t offset, uint32_t value) {
             break;
         case kControlPowerFail:
             power_fail_ = value;
+            break;
+        case kControlSupply:
+            set_supply(value);
             break;
         case kControlViolations:
             violations_ = 0;
@@ -174,12 +200,21 @@ void BoardControl::violation(std::string line) {
         log_("violation: " + std::move(line));
 }
 
+/// K8: whether an attempt to switch these on comes to nothing.
+bool BoardControl::refuses(uint32_t switches) {
+    uint32_t concerned = power_fail_ >> kFailSwitchesShift;
+    if (concerned == 0)
+        concerned = kAllCores;
+    if ((switches & concerned) == 0 || (power_fail_ & kFailCountMask) == 0)
+        return false;
+    --power_fail_;
+    return true;
+}
+
 void BoardControl::set_power(uint32_t value) {
     const uint32_t rising = value & ~power_;
-    if (rising != 0 && power_fail_ != 0) {
-        --power_fail_;
+    if (rising != 0 && refuses(rising))
         value &= power_;
-    }
     const uint32_t falling = power_ & ~value;
     if ((falling & 1U) != 0 && rate_ > kSafeRate)
         violation(fmt::format("K13: power of core 0 cut at a clock of {} Hz", rate_));
@@ -192,7 +227,19 @@ void BoardControl::set_power(uint32_t value) {
 void BoardControl::set_rate(uint32_t hz) {
     if (hz > kSafeRate && (power_ & 1U) == 0)
         violation(fmt::format("K13: clock raised to {} Hz while core 0's domain is off", hz));
+    if (supply_ != 0 && supply_ < needed_microvolts(hz))
+        violation(fmt::format("K13: clock set to {} Hz at {} uV", hz, supply_));
     rate_ = hz;
+}
+
+void BoardControl::set_supply(uint32_t microvolts) {
+    if (supply_ == 0 && microvolts != 0 && refuses(kSupplySwitch))
+        return;
+    if (microvolts != 0 && microvolts < needed_microvolts(rate_))
+        violation(fmt::format("K13: supply set to {} uV at a clock of {} Hz", microvolts, rate_));
+    if (microvolts == 0 && power_ != 0)
+        violation("K14: supply cut while a power domain is on");
+    supply_ = microvolts;
 }
 
 void BoardControl::write_resets(uint32_t value) {
@@ -204,10 +251,11 @@ void BoardControl::write_resets(uint32_t value) {
 }
 
 bool BoardControl::check_access(unsigned core, uint32_t offset) {
-    if ((power_ >> core & 1U) != 0 && clock_on_ != 0)
+    if ((power_ >> core & 1U) != 0 && clock_on_ != 0 && supply_ != 0)
         return true;
-    violation(fmt::format("K14: register 0x{:04x} of core {} touched without {}", offset, core,
-                          clock_on_ != 0 ? "power" : "clock"));
+    const char* missing = supply_ == 0 ? "supply" : clock_on_ == 0 ? "clock" : "power";
+    violation(
+        fmt::format("K14: register 0x{:04x} of core {} touched without {}", offset, core, missing));
     return false;
 }
 

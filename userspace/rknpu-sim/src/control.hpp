@@ -23,8 +23,10 @@ enum ControlRegister : uint32_t {
     kControlPower = 0xe020,       ///< bit n: power domain of core n; reads the state
     kControlClockRate = 0xe024,   ///< Hz
     kControlClockOn = 0xe028,     ///< bit 0
-    kControlPowerFail = 0xe02c,   ///< the next n switch-on attempts have no effect (K8)
+    kControlPowerFail = 0xe02c,   ///< 15:0 n: the next n switch-on attempts have no effect (K8);
+                                  ///< 19:16 of these: domains 0..2, supply; 0 = all domains
     kControlViolations = 0xe030,  ///< count of K13 and K14 violations; write clears
+    kControlSupply = 0xe034,      ///< microvolts, 0 = off
     kControlLiveStart = 0xe040,   ///< device address of a buffer
     kControlLiveSize = 0xe044,    ///< its bytes
     kControlLive = 0xe048,      ///< write 1: add the buffer, 2: remove it, 0: check off, none left
@@ -36,8 +38,8 @@ enum ControlRegister : uint32_t {
 inline constexpr uint32_t kControlIdValue = 0x534b5052;
 inline constexpr uint32_t kControlCountersStride = 0x20;  ///< from one core to the next
 
-/// Power and clock are on and the rate is 200 MHz until the guest says otherwise, as the boot
-/// loader leaves them; a guest that never touches them never sees a violation.
+/// Power, supply and clock are on and the rate is 200 MHz until the guest says otherwise, as the
+/// boot loader leaves them; a guest that never touches them never sees a violation.
 class BoardControl {
  public:
     using Log = std::function<void(std::string line)>;
@@ -61,6 +63,8 @@ class BoardControl {
     void arm(uint32_t jobs);
     void set_power(uint32_t value);
     void set_rate(uint32_t hz);
+    void set_supply(uint32_t microvolts);
+    [[nodiscard]] bool refuses(uint32_t switches);
     void write_resets(uint32_t value);
     void violation(std::string line);
 
@@ -70,6 +74,7 @@ class BoardControl {
     uint32_t fault_value_ = 0;
     uint32_t power_ = 0;
     uint32_t rate_ = 0;
+    uint32_t supply_ = 0;
     uint32_t clock_on_ = 1;
     uint32_t power_fail_ = 0;
     uint32_t resets_ = 0;

@@ -251,6 +251,45 @@ TEST_CASE("registers without power or clock are violations") {
     CHECK(board->control().total_violations() == 5);
 }
 
+TEST_CASE("the supply must be there first and high enough for the clock", "[board]") {
+    const auto board = make_board();
+    rknpusim::CoreFunction core0(*board, 0);
+    Client a(core0);
+    a.hello();
+    const auto violations = [&board] { return board->control().total_violations(); };
+    CHECK(a.read32(0, 0xe034) == 850000);
+    a.write32(0, 0xe034, 700000);
+    CHECK(violations() == 0);
+    a.write32(0, 0xe024, 800000000);  // needs 750 mV
+    CHECK(violations() == 1);
+    a.write32(0, 0xe034, 750000);
+    CHECK(violations() == 1);
+    a.write32(0, 0xe034, 700000);  // lowered before the clock
+    CHECK(violations() == 2);
+    a.write32(0, 0xe024, 200000000);
+    a.write32(0, 0xe034, 0);  // domains are still on
+    CHECK(violations() == 3);
+    CHECK(a.read32(0, 0x0) == 0xffffffff);
+    CHECK(violations() == 4);
+    a.write32(0, 0xe020, 0);
+    a.write32(0, 0xe020, 7);  // the kernel does this before any driver is asked
+    CHECK(violations() == 4);
+    a.write32(0, 0xe020, 0);
+    a.write32(0, 0xe02c, 1U << 19 | 1);  // the supply's next switch-on fails
+    a.write32(0, 0xe034, 700000);
+    CHECK(a.read32(0, 0xe034) == 0);
+    a.write32(0, 0xe034, 700000);
+    CHECK(a.read32(0, 0xe034) == 700000);
+    a.write32(0, 0xe02c, 1U << 17 | 1);  // only domain 1 fails
+    a.write32(0, 0xe020, 1);
+    CHECK(a.read32(0, 0xe020) == 1);
+    a.write32(0, 0xe020, 3);
+    CHECK(a.read32(0, 0xe020) == 1);
+    a.write32(0, 0xe020, 3);
+    CHECK(a.read32(0, 0xe020) == 3);
+    CHECK(violations() == 4);
+}
+
 TEST_CASE("configuration space keeps what a device keeps") {
     const auto board = make_board();
     rknpusim::CoreFunction core(*board, 2);
