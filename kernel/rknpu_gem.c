@@ -52,6 +52,7 @@ static const struct drm_gem_object_funcs rknpu_gem_funcs = {
 	.free = rknpu_gem_free_object,
 	.open = rknpu_file_add_handle,
 	.close = rknpu_file_del_handle,
+	.export = rknpu_gem_prime_export,
 	.get_sg_table = rknpu_gem_get_sg_table,
 	.mmap = rknpu_gem_mmap,
 	.vm_ops = &rknpu_gem_vm_ops,
@@ -120,11 +121,6 @@ struct drm_gem_object *rknpu_gem_import_sg(struct drm_device *drm,
 		return ERR_CAST(bo);
 	bo->sgt = sgt;
 	return &bo->base;
-}
-
-struct drm_gem_object *rknpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf)
-{
-	return drm_gem_prime_import_dev(drm, buf, to_rknpu_device(drm)->dma_dev);
 }
 
 static struct rknpu_gem_object *rknpu_gem_create(struct drm_device *drm,

@@ -48,6 +48,7 @@ static inline bool rknpu_gem_is_imported(const struct rknpu_gem_object *bo)
 
 /* rknpu_gem.c */
 void *rknpu_gem_kernel_address(struct rknpu_gem_object *bo);
+struct dma_buf *rknpu_gem_prime_export(struct drm_gem_object *obj, int flags);
 struct drm_gem_object *rknpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
 struct drm_gem_object *rknpu_gem_import_sg(struct drm_device *drm,
 					   struct dma_buf_attachment *attach,

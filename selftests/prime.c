@@ -131,6 +131,43 @@ TEST_F(prime, cpu_access_brackets_work)
 	close(dmabuf);
 }
 
+static int bracket(int dmabuf, uint64_t flags)
+{
+	struct dma_buf_sync sync = { .flags = flags };
+
+	return npu_ioctl(dmabuf, DMA_BUF_IOCTL_SYNC, &sync);
+}
+
+/* In place of MEM_SYNC, for programs that know the buffer only as a dma-buf. */
+TEST_F(prime, cpu_access_brackets_make_data_visible)
+{
+	struct npu_job job;
+	int8_t *map;
+	int dmabuf, round;
+	unsigned int i;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 3);
+	npu_job_seal(&job);
+	dmabuf = npu_export(self->fd, job.data.handle);
+	ASSERT_LE(0, dmabuf);
+	map = mmap(NULL, job.data.size, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, 0);
+	ASSERT_TRUE(map != MAP_FAILED);
+	for (round = 1; round < 5; round++) {
+		ASSERT_EQ(0, bracket(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_WRITE));
+		memset(map, 10 * round, NPU_SLOT);
+		ASSERT_EQ(0, bracket(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_WRITE));
+		ASSERT_EQ(0, npu_job_run(&job, 0));
+		ASSERT_EQ(0, bracket(dmabuf, DMA_BUF_SYNC_START | DMA_BUF_SYNC_READ));
+		for (i = 0; i < NPU_SLOT; i++)
+			ASSERT_EQ(10 * round + 3, map[NPU_SLOT + i]);
+		ASSERT_EQ(0, bracket(dmabuf, DMA_BUF_SYNC_END | DMA_BUF_SYNC_READ));
+	}
+	munmap(map, job.data.size);
+	close(dmabuf);
+	npu_job_free(&job);
+}
+
 /* The output of a job on one file appears in a buffer that another file made. */
 TEST_F(prime, shared_buffer_carries_a_job_result)
 {
@@ -175,6 +212,64 @@ TEST_F(prime, flink_name_opens_in_another_file)
 	ASSERT_EQ(0, look_up(other, open_name.handle, &info));
 	EXPECT_NE(0, info.dma_addr);
 	close(other);
+}
+
+/* A file of the vgem driver, which has memory but no device; or a negative errno. */
+static int vgem_open(void)
+{
+	char path[32], name[8];
+	int i, fd;
+
+	for (i = 0; i < 8; i++) {
+		struct drm_version version = { .name = name, .name_len = sizeof(name) };
+
+		snprintf(path, sizeof(path), "/dev/dri/card%d", i);
+		fd = open(path, O_RDWR | O_CLOEXEC);
+		if (fd < 0)
+			continue;
+		if (!npu_ioctl(fd, DRM_IOCTL_VERSION, &version) && !strncmp(name, "vgem", 4))
+			return fd;
+		close(fd);
+	}
+	return -ENODEV;
+}
+
+TEST_F(prime, vgem_buffer_feeds_a_job_and_takes_its_result)
+{
+	struct drm_mode_create_dumb dumb = { .width = 4096, .height = 4, .bpp = 8 };
+	struct drm_mode_map_dumb offset = { 0 };
+	struct rknpu_mem_create info;
+	int vgem = vgem_open(), dmabuf;
+	struct npu_job job;
+	uint32_t handle;
+	unsigned int i;
+	int8_t *map;
+
+	if (vgem < 0)
+		SKIP(return, "no DRM device named vgem");
+	ASSERT_EQ(0, npu_ioctl(vgem, DRM_IOCTL_MODE_CREATE_DUMB, &dumb));
+	offset.handle = dumb.handle;
+	ASSERT_EQ(0, npu_ioctl(vgem, DRM_IOCTL_MODE_MAP_DUMB, &offset));
+	map = mmap64(NULL, dumb.size, PROT_READ | PROT_WRITE, MAP_SHARED, vgem,
+		     (off64_t)offset.offset);
+	ASSERT_TRUE(map != MAP_FAILED);
+	memset(map, 21, NPU_SLOT);
+	dmabuf = npu_export(vgem, dumb.handle);
+	ASSERT_LE(0, dmabuf);
+	ASSERT_EQ(0, npu_import(self->fd, dmabuf, &handle));
+	ASSERT_EQ(0, look_up(self->fd, handle, &info));
+	EXPECT_EQ(dumb.size, info.size);
+	ASSERT_NE(0, info.dma_addr);
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 1));
+	npu_job_add_offset_raw(&job, info.dma_addr, info.dma_addr + 3 * NPU_PAGE, 4);
+	npu_job_seal(&job);
+	ASSERT_EQ(0, npu_job_run(&job, 0));
+	for (i = 0; i < NPU_SLOT; i++)
+		ASSERT_EQ(25, map[3 * NPU_PAGE + i]);
+	npu_job_free(&job);
+	EXPECT_EQ(0, destroy(self->fd, handle));
+	close(dmabuf);
+	close(vgem);
 }
 
 TEST_F(prime, udmabuf_feeds_a_job)
