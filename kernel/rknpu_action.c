@@ -15,17 +15,13 @@
 
 static int rknpu_action_get_rate(struct rknpu_device *ndev, u32 *value)
 {
-	unsigned long hz;
-	int ret = rknpu_power_rate(ndev, &hz);
-
-	if (!ret)
-		*value = hz;
-	return ret;
+	*value = rknpu_freq_rate(ndev);
+	return 0;
 }
 
 static int rknpu_action_get_voltage(struct rknpu_device *ndev, u32 *value)
 {
-	int uv, ret = rknpu_power_voltage(ndev, &uv);
+	int uv, ret = rknpu_freq_voltage(ndev, &uv);
 
 	if (!ret)
 		*value = uv;

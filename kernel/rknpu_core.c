@@ -13,39 +13,80 @@
 /* Commands at the end of each stream that the amount in a task leaves out. */
 #define RKNPU_PC_TAIL		4
 
-static int rknpu_core_map(struct rknpu_device *ndev, struct rknpu_core *core)
+/* The whole window of a core, of which the IOMMU's driver has claimed a part. */
+static int rknpu_core_map_window(struct rknpu_device *ndev, struct rknpu_core *core)
 {
-	struct platform_device *pdev = to_platform_device(ndev->dev);
+	struct platform_device *pdev = to_platform_device(core->dev);
 	struct resource *res;
 
 	res = platform_get_resource(pdev, IORESOURCE_MEM, core->index);
 	if (!res)
-		return dev_err_probe(ndev->dev, -EINVAL, "no registers for core %u\n",
+		return dev_err_probe(ndev->dev, -EINVAL,
+				     "reg: no window for core %u: one is needed for each core\n",
 				     core->index);
-
-	/*
-	 * Not requested: the window holds the IOMMU's banks, which their own
-	 * driver has already claimed.
-	 */
 	core->regs = devm_ioremap(ndev->dev, res->start, resource_size(res));
 	return core->regs ? 0 : -ENOMEM;
+}
+
+/* The windows that a core's own node names, at the offsets they always have. */
+static int rknpu_core_map_parts(struct rknpu_device *ndev, struct rknpu_core *core)
+{
+	static const struct {
+		const char *name;
+		unsigned int offset;
+	} parts[] = { { "pc", 0 }, { "cna", 0x1000 }, { "core", 0x3000 } };
+	struct platform_device *pdev = to_platform_device(core->dev);
+	resource_size_t base = 0, end = 0;
+	struct resource *res;
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(parts); i++) {
+		res = platform_get_resource_byname(pdev, IORESOURCE_MEM, parts[i].name);
+		base = res && !i ? res->start : base;
+		if (!res || res->start != base + parts[i].offset)
+			return dev_err_probe(ndev->dev, -EINVAL,
+					     "%s: reg-names: no window %s at offset %#x\n",
+					     dev_name(core->dev), parts[i].name, parts[i].offset);
+		if (!devm_request_mem_region(ndev->dev, res->start, resource_size(res),
+					     dev_name(core->dev)))
+			return dev_err_probe(ndev->dev, -EBUSY,
+					     "%s: reg: another driver has %pR: remove its module\n",
+					     dev_name(core->dev), res);
+		end = res->end;
+	}
+	core->regs = devm_ioremap(ndev->dev, base, end - base + 1);
+	return core->regs ? 0 : -ENOMEM;
+}
+
+static void rknpu_core_put_reset(void *data)
+{
+	reset_control_put(data);
 }
 
 static int rknpu_core_get_resets(struct rknpu_device *ndev, struct rknpu_core *core)
 {
 	static const char * const kinds[RKNPU_CORE_RESETS] = { "a", "h" };
 	unsigned int i;
+	int ret;
 
 	for (i = 0; i < RKNPU_CORE_RESETS; i++) {
 		struct reset_control *reset;
 		char name[16];
 
-		snprintf(name, sizeof(name), "srst_%s%u", kinds[i], core->index);
-		reset = devm_reset_control_get_optional_exclusive(ndev->dev, name);
+		if (rknpu_is_split(ndev) || ndev->soc->num_cores == 1)
+			snprintf(name, sizeof(name), "srst_%s", kinds[i]);
+		else
+			snprintf(name, sizeof(name), "srst_%s%u", kinds[i], core->index);
+		reset = reset_control_get_optional_exclusive(core->dev, name);
 		if (IS_ERR(reset))
-			return dev_err_probe(ndev->dev, PTR_ERR(reset), "reset %s\n", name);
-		if (reset)
-			core->resets[core->num_resets++] = reset;
+			return dev_err_probe(ndev->dev, PTR_ERR(reset), "resets: cannot get %s\n",
+					     name);
+		if (!reset)
+			continue;
+		ret = devm_add_action_or_reset(ndev->dev, rknpu_core_put_reset, reset);
+		if (ret)
+			return ret;
+		core->resets[core->num_resets++] = reset;
 	}
 	return 0;
 }
@@ -63,8 +104,12 @@ int rknpu_core_init(struct rknpu_device *ndev, unsigned int index)
 	int ret;
 
 	core->ndev = ndev;
-	core->index = index;
-	ret = rknpu_core_map(ndev, core);
+	if (rknpu_is_split(ndev)) {
+		ret = rknpu_core_map_parts(ndev, core);
+	} else {
+		core->dev = ndev->dev;
+		ret = rknpu_core_map_window(ndev, core);
+	}
 	if (ret)
 		return ret;
 	return rknpu_core_get_resets(ndev, core);
@@ -211,9 +256,16 @@ static u64 rknpu_core_overlap(u64 from, u64 to, u64 window)
 void rknpu_core_account(struct rknpu_core *core, u64 from, u64 to)
 {
 	rknpu_core_roll(core, to);
+	core->busy += to - from;
 	core->busy_now += rknpu_core_overlap(from, to, core->window);
 	if (from < core->window * NSEC_PER_SEC && core->window)
 		core->busy_last += rknpu_core_overlap(from, to, core->window - 1);
+}
+
+/* All busy time until @now, in ns; called with job_lock held. */
+u64 rknpu_core_busy(const struct rknpu_core *core, u64 now)
+{
+	return core->busy + (core->job ? now - core->started : 0);
 }
 
 /* Percentage of the last whole second; called with job_lock held. */

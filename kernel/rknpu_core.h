@@ -4,6 +4,7 @@
 
 #include <linux/types.h>
 
+struct device;
 struct rknpu_device;
 struct rknpu_job;
 struct reset_control;
@@ -31,6 +32,7 @@ struct rknpu_batch {
  * struct rknpu_core - one core
  * @ndev: the NPU
  * @index: number of the core
+ * @dev: its device: that of the NPU, unless each core has one
  * @irq: its interrupt line, shared with the IOMMU
  * @regs: its register window
  * @resets: lines that reset this core only
@@ -45,6 +47,8 @@ struct rknpu_batch {
  * @deadline: when @job counts as hung, in ns
  * @error: why @job must be stopped, or 0
  * @jobs: jobs ended on this core
+ * @irq_cpu: where @irq was sent last
+ * @busy: busy time of all jobs ended here, in ns
  * @window: number of the second that @busy_now is about
  * @busy_now: busy time in that second, in ns
  * @busy_last: busy time in the second before, in ns
@@ -52,6 +56,7 @@ struct rknpu_batch {
 struct rknpu_core {
 	struct rknpu_device *ndev;
 	unsigned int index;
+	struct device *dev;
 	int irq;
 	void __iomem *regs;
 	struct reset_control *resets[RKNPU_CORE_RESETS];
@@ -63,7 +68,9 @@ struct rknpu_core {
 	u64 started;
 	u64 deadline;
 	int error;
+	unsigned int irq_cpu;
 	u64 jobs;
+	u64 busy;
 	u64 window;
 	u64 busy_now;
 	u64 busy_last;
@@ -81,6 +88,7 @@ void rknpu_core_state_init(struct rknpu_device *ndev);
 int rknpu_core_reset(struct rknpu_core *core);
 
 void rknpu_core_account(struct rknpu_core *core, u64 from, u64 to);
+u64 rknpu_core_busy(const struct rknpu_core *core, u64 now);
 unsigned int rknpu_core_load(struct rknpu_core *core, u64 now);
 
 #endif

@@ -84,25 +84,33 @@ static int rknpu_power_show(struct rknpu_device *ndev, struct seq_file *m)
 static int rknpu_power_store(struct rknpu_device *ndev, const char *text)
 {
 	bool on = sysfs_streq(text, "on");
+	int ret;
 
 	if (!on && !sysfs_streq(text, "off"))
 		return -EINVAL;
-	return rknpu_power_force(ndev, on);
+	ret = rknpu_power_force(ndev, on);
+	if (!ret)
+		dev_info(ndev->dev, "RKNPU: rknpu power is %s!\n", on ? "on" : "off");
+	return ret;
 }
 
 static int rknpu_freq_show(struct rknpu_device *ndev, struct seq_file *m)
 {
-	unsigned long hz;
-	int ret = rknpu_power_rate(ndev, &hz);
+	seq_printf(m, "%lu\n", rknpu_freq_rate(ndev));
+	return 0;
+}
 
-	if (!ret)
-		seq_printf(m, "%lu\n", hz);
-	return ret;
+static int rknpu_freq_store(struct rknpu_device *ndev, const char *text)
+{
+	unsigned long hz;
+	int ret = kstrtoul(text, 10, &hz);
+
+	return ret ?: rknpu_freq_pin(ndev, hz);
 }
 
 static int rknpu_volt_show(struct rknpu_device *ndev, struct seq_file *m)
 {
-	int uv, ret = rknpu_power_voltage(ndev, &uv);
+	int uv, ret = rknpu_freq_voltage(ndev, &uv);
 
 	if (!ret)
 		seq_printf(m, "%d\n", uv);
@@ -123,6 +131,7 @@ static int rknpu_delayms_store(struct rknpu_device *ndev, const char *text)
 	if (ret || ms > INT_MAX)
 		return -EINVAL;
 	rknpu_power_set_delay(ndev, ms);
+	dev_info(ndev->dev, "RKNPU: set rknpu power put delay time %ums\n", ms);
 	return 0;
 }
 
@@ -147,7 +156,7 @@ static const struct rknpu_node rknpu_nodes[] = {
 	{ "load", rknpu_load_show },
 	{ "mm", rknpu_mm_show },
 	{ "power", rknpu_power_show, rknpu_power_store },
-	{ "freq", rknpu_freq_show },
+	{ "freq", rknpu_freq_show, rknpu_freq_store },
 	{ "volt", rknpu_volt_show },
 	{ "delayms", rknpu_delayms_show, rknpu_delayms_store },
 	{ "reset", rknpu_reset_show, rknpu_reset_store },

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/cpumask.h>
 #include <linux/device.h>
 #include <linux/dma-mapping.h>
-#include <linux/interrupt.h>
 #include <linux/nvmem-consumer.h>
 #include <linux/platform_device.h>
 
@@ -11,6 +9,7 @@
 #include "rknpu_debugfs.h"
 #include "rknpu_device.h"
 #include "rknpu_dump.h"
+#include "rknpu_irq.h"
 #include "rknpu_job.h"
 #include "rknpu_mmu.h"
 #include "rknpu_power.h"
@@ -45,77 +44,13 @@ static int rknpu_device_init_cores(struct rknpu_device *ndev)
 	ret = rknpu_device_fused(ndev, &fused);
 	if (ret)
 		return ret;
-	ndev->core_mask = GENMASK(ndev->soc->num_cores - 1, 0) & ~fused;
+	if (!rknpu_is_split(ndev))
+		ndev->core_mask = GENMASK(ndev->soc->num_cores - 1, 0) & ~fused;
 	for (i = 0; i < RKNPU_MAX_CORES; i++) {
 		ndev->cores[i].index = i;
 		if (!(ndev->core_mask & BIT(i)))
 			continue;
 		ret = rknpu_core_init(ndev, i);
-		if (ret)
-			return ret;
-	}
-	return 0;
-}
-
-static int rknpu_device_get_irq(struct rknpu_device *ndev, struct rknpu_core *core)
-{
-	struct platform_device *pdev = to_platform_device(ndev->dev);
-	char name[16];
-	int irq;
-
-	if (ndev->soc->num_cores == 1)
-		strscpy(name, "npu_irq", sizeof(name));
-	else
-		snprintf(name, sizeof(name), "npu%u_irq", core->index);
-	irq = platform_get_irq_byname_optional(pdev, name);
-	if (irq == -EPROBE_DEFER)
-		return irq;
-	if (irq < 0)
-		irq = platform_get_irq_optional(pdev, core->index);
-	return irq;
-}
-
-static void rknpu_device_drop_hint(void *data)
-{
-	struct rknpu_core *core = data;
-
-	irq_set_affinity_hint(core->irq, NULL);
-}
-
-/*
- * Each core starts on a CPU of its own. It is only a start: whatever the
- * administrator sets later stays, since the line is never requested again.
- */
-static int rknpu_device_spread_irq(struct rknpu_device *ndev, struct rknpu_core *core)
-{
-	unsigned int cpu = cpumask_local_spread(core->index % num_online_cpus(), NUMA_NO_NODE);
-
-	irq_set_affinity_hint(core->irq, cpumask_of(cpu));
-	return devm_add_action_or_reset(ndev->dev, rknpu_device_drop_hint, core);
-}
-
-/* The lines are live from here on; nothing is powered, so none is ours yet. */
-static int rknpu_device_request_irqs(struct rknpu_device *ndev)
-{
-	struct rknpu_core *core;
-	const char *name;
-	int ret;
-
-	rknpu_for_each_core(core, ndev, ~0) {
-		core->irq = rknpu_device_get_irq(ndev, core);
-		if (core->irq < 0)
-			return dev_err_probe(ndev->dev, core->irq, "interrupt of core %u\n",
-					     core->index);
-		name = devm_kasprintf(ndev->dev, GFP_KERNEL, "%s-core%u", dev_name(ndev->dev),
-				      core->index);
-		if (!name)
-			return -ENOMEM;
-		ret = devm_request_irq(ndev->dev, core->irq, rknpu_job_irq, IRQF_SHARED, name,
-				       core);
-		if (ret)
-			return dev_err_probe(ndev->dev, ret, "interrupt %d of core %u\n",
-					     core->irq, core->index);
-		ret = rknpu_device_spread_irq(ndev, core);
 		if (ret)
 			return ret;
 	}
@@ -181,12 +116,14 @@ static int rknpu_device_init_parts(struct rknpu_device *ndev)
 
 	mutex_init(&ndev->reset_lock);
 	mutex_init(&ndev->vms_lock);
-	ret = rknpu_power_init(ndev);
-	if (ret)
-		return ret;
+	mutex_init(&ndev->power_lock);
 	ret = rknpu_device_init_cores(ndev);
 	if (ret)
 		return ret;
+	ret = rknpu_supply_init(ndev);
+	if (ret)
+		return ret;
+	rknpu_freq_setup(ndev);
 	ret = rknpu_device_init_wq(ndev);
 	if (ret)
 		return ret;
@@ -206,9 +143,10 @@ static int rknpu_device_identify(struct rknpu_device *ndev)
 
 	if (ret)
 		return dev_err_probe(ndev->dev, ret, "power\n");
-	ndev->hw_version = rknpu_core_version(&ndev->cores[0]);
+	ndev->hw_version = rknpu_core_version(&ndev->cores[__ffs(ndev->core_mask)]);
+	ret = rknpu_freq_init(ndev);
 	rknpu_power_put(ndev);
-	return 0;
+	return ret;
 }
 
 /**
@@ -228,7 +166,7 @@ int rknpu_device_init(struct rknpu_device *ndev)
 	if (ret)
 		goto err_mmu;
 	rknpu_jobs_init(ndev);
-	ret = rknpu_device_request_irqs(ndev);
+	ret = rknpu_irq_init(ndev);
 	if (ret)
 		goto err_mmu;
 	rknpu_power_enable(ndev);
@@ -250,6 +188,7 @@ void rknpu_device_fini(struct rknpu_device *ndev)
 {
 	rknpu_debugfs_fini(ndev);
 	rknpu_jobs_fini(ndev);
+	rknpu_freq_fini(ndev);
 	rknpu_power_force(ndev, false);
 	rknpu_mmu_fini(ndev);
 	rknpu_power_disable(ndev);

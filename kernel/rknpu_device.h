@@ -8,6 +8,7 @@
 #include <linux/mutex.h>
 #include <linux/spinlock.h>
 #include <linux/timer.h>
+#include <linux/wait.h>
 #include <linux/workqueue.h>
 
 #include <drm/drm_device.h>
@@ -16,17 +17,17 @@
 #include <rknpu_drm.h>
 
 #include "rknpu_core.h"
+#include "rknpu_freq.h"
 #include "rknpu_sched.h"
 #include "rknpu_soc.h"
 #include "rknpu_sram.h"
+#include "rknpu_supply.h"
 
 #define RKNPU_DRIVER_MAJOR	0
 #define RKNPU_DRIVER_MINOR	9
 #define RKNPU_DRIVER_PATCH	8
 
-struct clk_bulk_data;
 struct dentry;
-struct regulator;
 struct rknpu_job;
 struct rknpu_mmu;
 struct rknpu_vm;
@@ -41,10 +42,8 @@ struct rknpu_vm;
  * @core_mask: cores that exist and work
  * @cores: the cores, those of @core_mask are set up
  * @mmu: the IOMMU in front of the cores, or NULL
- * @clks: all clocks, the first one is the rate clock
- * @num_clks: number of @clks
- * @vdd: supply of the NPU, or NULL
- * @mem: supply of its memories, or NULL
+ * @supply: supplies, clocks and power domains
+ * @freq: clock rate and voltage
  * @sram: on-chip memory
  * @debugfs: directory of the debugfs nodes
  * @procfs: directory of the same nodes in procfs
@@ -60,10 +59,8 @@ struct rknpu_device {
 	struct rknpu_core cores[RKNPU_MAX_CORES];
 	struct rknpu_mmu *mmu;
 
-	struct clk_bulk_data *clks;
-	int num_clks;
-	struct regulator *vdd;
-	struct regulator *mem;
+	struct rknpu_supply supply;
+	struct rknpu_freq freq;
 	struct rknpu_sram sram;
 	struct dentry *debugfs;
 	struct proc_dir_entry *procfs;
@@ -86,10 +83,14 @@ struct rknpu_device {
 		u32 condemned;
 		/** @jobs.powered: registers may be touched */
 		bool powered;
+		/** @jobs.held: no job starts, until the system has resumed */
+		bool held;
 		/** @jobs.gone: the device was unplugged, no job starts any more */
 		bool gone;
 		/** @jobs.watchdog_at: when @watchdog fires, in ns, or U64_MAX */
 		u64 watchdog_at;
+		/** @jobs.quiet: woken when a core becomes idle while @jobs.held */
+		wait_queue_head_t quiet;
 	} jobs;
 	struct timer_list watchdog;
 	struct work_struct switch_work;
@@ -126,6 +127,12 @@ struct rknpu_device {
 static inline struct rknpu_device *to_rknpu_device(struct drm_device *drm)
 {
 	return container_of(drm, struct rknpu_device, drm);
+}
+
+/* Each core is a device of its own, @dev being the first of them. */
+static inline bool rknpu_is_split(const struct rknpu_device *ndev)
+{
+	return ndev->soc->quirks & RKNPU_QUIRK_SPLIT;
 }
 
 /* Walk the cores in @mask that exist. */

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0-only
+#include <linux/component.h>
 #include <linux/fs.h>
 #include <linux/mm.h>
 #include <linux/mod_devicetable.h>
@@ -18,7 +19,9 @@
 #include "rknpu_device.h"
 #include "rknpu_file.h"
 #include "rknpu_gem.h"
+#include "rknpu_irq.h"
 #include "rknpu_power.h"
+#include "rknpu_split.h"
 #include "rknpu_submit.h"
 
 static const struct drm_ioctl_desc rknpu_ioctls[] = {
@@ -67,18 +70,24 @@ static const struct drm_driver rknpu_drm_driver = {
 	.patchlevel = RKNPU_DRIVER_PATCH,
 };
 
-static int rknpu_probe(struct platform_device *pdev)
+/* Everything lives as long as @dev is bound, or its group of devices is. */
+static struct rknpu_device *rknpu_create(struct device *dev)
 {
 	struct rknpu_device *ndev;
+
+	ndev = devm_drm_dev_alloc(dev, &rknpu_drm_driver, struct rknpu_device, drm);
+	if (IS_ERR(ndev))
+		return ndev;
+	ndev->dev = dev;
+	ndev->soc = device_get_match_data(dev);
+	return ndev;
+}
+
+static int rknpu_start(struct rknpu_device *ndev)
+{
 	int ret;
 
-	ndev = devm_drm_dev_alloc(&pdev->dev, &rknpu_drm_driver, struct rknpu_device, drm);
-	if (IS_ERR(ndev))
-		return PTR_ERR(ndev);
-	ndev->dev = &pdev->dev;
-	ndev->soc = device_get_match_data(&pdev->dev);
-	platform_set_drvdata(pdev, ndev);
-
+	dev_set_drvdata(ndev->dev, ndev);
 	ret = rknpu_device_init(ndev);
 	if (ret)
 		return ret;
@@ -88,24 +97,86 @@ static int rknpu_probe(struct platform_device *pdev)
 	return ret;
 }
 
-static void rknpu_remove(struct platform_device *pdev)
+static void rknpu_stop(struct rknpu_device *ndev)
 {
-	struct rknpu_device *ndev = platform_get_drvdata(pdev);
-
 	drm_dev_unplug(&ndev->drm);
 	/* On-chip memory may get another owner: take it from user space. */
 	unmap_mapping_range(ndev->drm.anon_inode->i_mapping, 0, 0, 1);
 	rknpu_device_fini(ndev);
 }
 
+static int rknpu_bind(struct device *dev)
+{
+	struct rknpu_device *ndev = rknpu_create(dev);
+	int ret;
+
+	if (IS_ERR(ndev))
+		return PTR_ERR(ndev);
+	ret = component_bind_all(dev, ndev);
+	if (ret)
+		return ret;
+	ret = rknpu_start(ndev);
+	if (ret) {
+		dev_set_drvdata(dev, NULL);
+		component_unbind_all(dev, ndev);
+	}
+	return ret;
+}
+
+static void rknpu_unbind(struct device *dev)
+{
+	struct rknpu_device *ndev = dev_get_drvdata(dev);
+
+	rknpu_stop(ndev);
+	dev_set_drvdata(dev, NULL);
+	component_unbind_all(dev, ndev);
+}
+
+static const struct component_master_ops rknpu_master_ops = {
+	.bind = rknpu_bind,
+	.unbind = rknpu_unbind,
+};
+
+static int rknpu_probe(struct platform_device *pdev)
+{
+	const struct rknpu_soc *soc = device_get_match_data(&pdev->dev);
+	struct rknpu_device *ndev;
+
+	rknpu_supply_hush(&pdev->dev);
+	if (soc->quirks & RKNPU_QUIRK_SPLIT)
+		return rknpu_split_add(&pdev->dev, &rknpu_master_ops);
+	ndev = rknpu_create(&pdev->dev);
+	return IS_ERR(ndev) ? PTR_ERR(ndev) : rknpu_start(ndev);
+}
+
+static void rknpu_remove(struct platform_device *pdev)
+{
+	const struct rknpu_soc *soc = device_get_match_data(&pdev->dev);
+
+	if (soc->quirks & RKNPU_QUIRK_SPLIT)
+		rknpu_split_del(&pdev->dev, &rknpu_master_ops);
+	else
+		rknpu_stop(platform_get_drvdata(pdev));
+}
+
 RKNPU_DEFINE_REMOVE(rknpu_remove)
+
+static void rknpu_shutdown(struct platform_device *pdev)
+{
+	struct rknpu_device *ndev = platform_get_drvdata(pdev);
+
+	if (ndev)
+		rknpu_irq_shutdown(ndev);
+}
 
 static const struct of_device_id rknpu_of_match[] = {
 	{ .compatible = "rockchip,rknpu", .data = &rknpu_soc_rk3568 },
 	{ .compatible = "rockchip,rk3562-rknpu", .data = &rknpu_soc_rk3562 },
 	{ .compatible = "rockchip,rk3566-rknpu", .data = &rknpu_soc_rk3568 },
 	{ .compatible = "rockchip,rk3568-rknpu", .data = &rknpu_soc_rk3568 },
+	{ .compatible = "rockchip,rk3576-rknn-core", .data = &rknpu_soc_rk3576_split },
 	{ .compatible = "rockchip,rk3576-rknpu", .data = &rknpu_soc_rk3576 },
+	{ .compatible = "rockchip,rk3588-rknn-core", .data = &rknpu_soc_rk3588_split },
 	{ .compatible = "rockchip,rk3588-rknpu", .data = &rknpu_soc_rk3588 },
 	{}
 };
@@ -114,6 +185,7 @@ MODULE_DEVICE_TABLE(of, rknpu_of_match);
 static struct platform_driver rknpu_driver = {
 	.probe = rknpu_probe,
 	.remove = RKNPU_REMOVE(rknpu_remove),
+	.shutdown = rknpu_shutdown,
 	.driver = {
 		.name = "RKNPU",
 		.of_match_table = rknpu_of_match,

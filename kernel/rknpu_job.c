@@ -8,6 +8,7 @@
 #include "rknpu_fence.h"
 #include "rknpu_file.h"
 #include "rknpu_gem.h"
+#include "rknpu_irq.h"
 #include "rknpu_job.h"
 #include "rknpu_mmu.h"
 #include "rknpu_power.h"
@@ -100,6 +101,7 @@ static void rknpu_job_start(struct rknpu_job *job)
 		core->error = 0;
 		core->started = now;
 		core->deadline = now + job->timeout;
+		rknpu_irq_follow(core, job->cpu);
 		rknpu_job_start_batch(core);
 	}
 	rknpu_job_watch(ndev, now + job->timeout, now);
@@ -117,7 +119,7 @@ bool rknpu_job_dispatch(struct rknpu_device *ndev)
 
 	lockdep_assert_held(&ndev->job_lock);
 
-	while (!ndev->jobs.door) {
+	while (!ndev->jobs.door && !ndev->jobs.held) {
 		next = rknpu_sched_pick(&ndev->jobs.sched);
 		if (!next)
 			return false;
@@ -126,7 +128,7 @@ bool rknpu_job_dispatch(struct rknpu_device *ndev)
 		else
 			ndev->jobs.door = to_rknpu_job(next);
 	}
-	return true;
+	return !!ndev->jobs.door;
 }
 
 /* The door opens: start the job if it is still there. */
@@ -288,6 +290,8 @@ static void rknpu_job_core_done(struct rknpu_core *core)
 	WRITE_ONCE(*job->ranges[core->index].status, core->status);
 	core->job = NULL;
 	core->jobs++;
+	if (ndev->jobs.held)
+		wake_up(&ndev->jobs.quiet);
 	rknpu_core_account(core, core->started, now);
 	if (rknpu_sched_core_done(&ndev->jobs.sched, &job->sched, core->index,
 				  now - core->started))
@@ -362,6 +366,7 @@ struct rknpu_job *rknpu_job_create(struct rknpu_file *file)
 	kref_init(&job->ref);
 	job->ndev = file->ndev;
 	job->file = rknpu_file_get(file);
+	job->cpu = raw_smp_processor_id();
 	job->pid = task_tgid_nr(current);
 	/* For people only: a name that changes meanwhile may come out mixed. */
 	memcpy(job->comm, current->group_leader->comm, sizeof(job->comm));
@@ -401,6 +406,9 @@ static bool rknpu_job_ready(struct rknpu_job *job, int error)
 	lockdep_assert_held(&ndev->job_lock);
 
 	job->powered = !error;
+	/* Runtime PM is off while the system sleeps; the queue is not. */
+	if (error == -EACCES && ndev->jobs.held)
+		error = 0;
 	if (!error)
 		error = ndev->jobs.gone ? -ENODEV : job->error;
 	if (error) {
@@ -560,7 +568,7 @@ int rknpu_job_wait(struct rknpu_job *job)
 {
 	struct rknpu_device *ndev = job->ndev;
 
-	if (wait_for_completion_killable(&job->done)) {
+	if (rknpu_wait_killable_freezable(&job->done)) {
 		spin_lock_irq(&ndev->job_lock);
 		if (!completion_done(&job->done))
 			rknpu_job_abort(job, -ECANCELED);
@@ -608,6 +616,7 @@ void rknpu_jobs_init(struct rknpu_device *ndev)
 	rknpu_sched_init(&ndev->jobs.sched, ndev->core_mask, ndev->mmu);
 	INIT_LIST_HEAD(&ndev->jobs.waiting);
 	ndev->jobs.watchdog_at = U64_MAX;
+	init_waitqueue_head(&ndev->jobs.quiet);
 	timer_setup(&ndev->watchdog, rknpu_job_watchdog, 0);
 	INIT_WORK(&ndev->switch_work, rknpu_job_switch_work);
 	INIT_WORK(&ndev->recover_work, rknpu_recover_work);

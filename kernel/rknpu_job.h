@@ -49,6 +49,7 @@ struct rknpu_range {
  * @pingpong: alternate between register groups
  * @base: added to addresses by the hardware
  * @timeout: time on the hardware after which it counts as hung, in ns
+ * @cpu: where it was submitted
  * @pid: process that submitted it, for people
  * @comm: its name
  * @fence: signalled at the end, or NULL
@@ -88,6 +89,7 @@ struct rknpu_job {
 	bool pingpong;
 	u32 base;
 	u64 timeout;
+	unsigned int cpu;
 	pid_t pid;
 	char comm[TASK_COMM_LEN];
 	struct dma_fence *fence;
@@ -142,5 +144,7 @@ void rknpu_job_suspect(struct rknpu_core *core, int error);
 
 irqreturn_t rknpu_job_irq(int irq, void *data);
 void rknpu_job_switch(struct rknpu_device *ndev);
+void rknpu_jobs_hold(struct rknpu_device *ndev);
+void rknpu_jobs_resume(struct rknpu_device *ndev);
 
 #endif

@@ -127,6 +127,21 @@ static void rknpu_mmu_purge_work(struct work_struct *work)
 	rknpu_vm_put(vm);
 }
 
+static void rknpu_mmu_put_groups(struct rknpu_mmu *mmu)
+{
+	while (mmu->num_groups)
+		iommu_group_put(mmu->groups[--mmu->num_groups]);
+}
+
+static int rknpu_mmu_incomplete(struct rknpu_device *ndev, struct rknpu_mmu *mmu,
+				struct rknpu_core *core)
+{
+	rknpu_mmu_put_groups(mmu);
+	return dev_err_probe(ndev->dev, -EINVAL,
+			     "%s has no iommu but others have: give all cores \"iommus\", or none\n",
+			     dev_name(core->dev));
+}
+
 /**
  * rknpu_mmu_init() - find out whether there is an IOMMU
  * @ndev: the NPU
@@ -135,20 +150,27 @@ static void rknpu_mmu_purge_work(struct work_struct *work)
  */
 int rknpu_mmu_init(struct rknpu_device *ndev)
 {
-	struct iommu_group *group = iommu_group_get(ndev->dev);
-	struct rknpu_mmu *mmu;
+	struct rknpu_mmu *mmu = drmm_kzalloc(&ndev->drm, sizeof(*mmu), GFP_KERNEL);
+	struct iommu_group *group;
+	struct rknpu_core *core;
 
-	if (!group) {
+	if (!mmu)
+		return -ENOMEM;
+	rknpu_for_each_core(core, ndev, ~0) {
+		/* One group, unless each core has its own. */
+		if (mmu->num_groups && !rknpu_is_split(ndev))
+			break;
+		group = iommu_group_get(core->dev);
+		if (group)
+			mmu->groups[mmu->num_groups++] = group;
+		else if (mmu->num_groups)
+			return rknpu_mmu_incomplete(ndev, mmu, core);
+	}
+	if (!mmu->num_groups) {
 		dev_info(ndev->dev, "RKNPU: no iommu, clients are not isolated from each other\n");
 		return 0;
 	}
-	mmu = drmm_kzalloc(&ndev->drm, sizeof(*mmu), GFP_KERNEL);
-	if (!mmu) {
-		iommu_group_put(group);
-		return -ENOMEM;
-	}
 	INIT_WORK(&ndev->purge_work, rknpu_mmu_purge_work);
-	mmu->groups[mmu->num_groups++] = group;
 	ndev->mmu = mmu;
 	dev_info(ndev->dev, "RKNPU: rknpu iommu is enabled, using iommu mode\n");
 	return 0;
@@ -163,6 +185,5 @@ void rknpu_mmu_fini(struct rknpu_device *ndev)
 	mutex_lock(&ndev->reset_lock);
 	rknpu_mmu_attach(ndev, NULL);
 	mutex_unlock(&ndev->reset_lock);
-	while (mmu->num_groups)
-		iommu_group_put(mmu->groups[--mmu->num_groups]);
+	rknpu_mmu_put_groups(mmu);
 }

@@ -1,23 +1,22 @@
 // SPDX-License-Identifier: GPL-2.0-only
-#include <linux/clk.h>
 #include <linux/device.h>
 #include <linux/interrupt.h>
-#include <linux/pm_domain.h>
 #include <linux/pm_runtime.h>
-#include <linux/regulator/consumer.h>
 
 #include "rknpu_device.h"
+#include "rknpu_job.h"
 #include "rknpu_mmu.h"
 #include "rknpu_power.h"
-#include "rknpu_vm.h"
 
 /**
  * DOC: Power
  *
- * Runtime PM holds the power domains; the driver core and device links switch
- * them on before, and off after, the callbacks here. So the order is domain,
- * voltage, clocks on the way up and the reverse on the way down. The IOMMU is
- * resumed as a supplier of the NPU and sets itself up anew.
+ * Runtime PM of the NPU's device; what must be on before it follows from
+ * device links, see rknpu_supply.c. The IOMMU is resumed as a supplier of the
+ * NPU and sets itself up anew.
+ *
+ * When the system sleeps, jobs on the cores are waited for, and those in the
+ * queue are held without power until it has resumed.
  *
  * Nothing but the callbacks here writes &rknpu_device.jobs.powered, which is
  * what everybody else looks at before touching a register.
@@ -25,95 +24,19 @@
 
 #define RKNPU_POWER_DELAY_MS	3000
 
-static int rknpu_power_get_supply(struct rknpu_device *ndev, const char *name,
-				  struct regulator **supply)
-{
-	*supply = devm_regulator_get_optional(ndev->dev, name);
-	if (!IS_ERR(*supply))
-		return 0;
-	if (PTR_ERR(*supply) != -ENODEV)
-		return dev_err_probe(ndev->dev, PTR_ERR(*supply), "supply %s\n", name);
-	*supply = NULL;
-	return 0;
-}
-
-static void rknpu_power_drop_domain(void *data)
-{
-	dev_pm_domain_detach(data, true);
-}
-
-/* The driver core attaches a single domain by itself, several it leaves alone. */
-static int rknpu_power_attach_domains(struct rknpu_device *ndev)
-{
-	struct device_link *link;
-	struct device *domain;
-	unsigned int i;
-	char name[8];
-	int ret;
-
-	if (ndev->dev->pm_domain)
-		return 0;
-	for (i = 0; i < RKNPU_MAX_CORES; i++) {
-		snprintf(name, sizeof(name), "npu%u", i);
-		domain = dev_pm_domain_attach_by_name(ndev->dev, name);
-		if (!domain)
-			continue;
-		if (IS_ERR(domain))
-			return PTR_ERR(domain) == -ENODATA || PTR_ERR(domain) == -EINVAL ? 0 :
-			       dev_err_probe(ndev->dev, PTR_ERR(domain), "power domain %s\n", name);
-		ret = devm_add_action_or_reset(ndev->dev, rknpu_power_drop_domain, domain);
-		if (ret)
-			return ret;
-		link = device_link_add(ndev->dev, domain, DL_FLAG_PM_RUNTIME |
-				       DL_FLAG_AUTOREMOVE_CONSUMER);
-		if (!link)
-			return -EINVAL;
-	}
-	return 0;
-}
-
 /**
- * rknpu_power_init() - find clocks, supplies and power domains
+ * rknpu_power_get() - switch the NPU on and keep it on
  * @ndev: the NPU
  *
- * Return: 0 or a negative error code
+ * Return: 0, or what the part that failed says; the next call tries again
  */
-int rknpu_power_init(struct rknpu_device *ndev)
-{
-	int ret;
-
-	mutex_init(&ndev->power_lock);
-	ndev->num_clks = devm_clk_bulk_get_all(ndev->dev, &ndev->clks);
-	if (ndev->num_clks < 0)
-		return dev_err_probe(ndev->dev, ndev->num_clks, "clocks\n");
-	if (!ndev->num_clks)
-		return dev_err_probe(ndev->dev, -EINVAL, "no clocks\n");
-	ret = rknpu_power_get_supply(ndev, "rknpu", &ndev->vdd);
-	if (ret)
-		return ret;
-	ret = rknpu_power_get_supply(ndev, "mem", &ndev->mem);
-	if (ret)
-		return ret;
-	return rknpu_power_attach_domains(ndev);
-}
-
-void rknpu_power_enable(struct rknpu_device *ndev)
-{
-	pm_runtime_set_autosuspend_delay(ndev->dev, RKNPU_POWER_DELAY_MS);
-	pm_runtime_use_autosuspend(ndev->dev);
-	pm_runtime_enable(ndev->dev);
-}
-
-void rknpu_power_disable(struct rknpu_device *ndev)
-{
-	pm_runtime_dont_use_autosuspend(ndev->dev);
-	pm_runtime_suspend(ndev->dev);
-	pm_runtime_disable(ndev->dev);
-}
-
 int rknpu_power_get(struct rknpu_device *ndev)
 {
-	return pm_runtime_resume_and_get(ndev->dev);
+	int ret = pm_runtime_resume_and_get(ndev->dev);
+
+	if (ret)
+		rknpu_supply_forget_errors(ndev);
+	return ret;
 }
 
 void rknpu_power_put(struct rknpu_device *ndev)
@@ -160,45 +83,6 @@ int rknpu_power_force(struct rknpu_device *ndev, bool on)
 	return ret;
 }
 
-int rknpu_power_rate(struct rknpu_device *ndev, unsigned long *hz)
-{
-	*hz = clk_get_rate(ndev->clks[0].clk);
-	return 0;
-}
-
-int rknpu_power_voltage(struct rknpu_device *ndev, int *uv)
-{
-	int ret;
-
-	if (!ndev->vdd)
-		return -ENODEV;
-	ret = regulator_get_voltage(ndev->vdd);
-	if (ret < 0)
-		return ret;
-	*uv = ret;
-	return 0;
-}
-
-static int rknpu_power_supplies_on(struct rknpu_device *ndev)
-{
-	int ret = ndev->vdd ? regulator_enable(ndev->vdd) : 0;
-
-	if (ret || !ndev->mem)
-		return ret;
-	ret = regulator_enable(ndev->mem);
-	if (ret && ndev->vdd)
-		regulator_disable(ndev->vdd);
-	return ret;
-}
-
-static void rknpu_power_supplies_off(struct rknpu_device *ndev)
-{
-	if (ndev->mem)
-		regulator_disable(ndev->mem);
-	if (ndev->vdd)
-		regulator_disable(ndev->vdd);
-}
-
 static void rknpu_power_mark(struct rknpu_device *ndev, bool powered)
 {
 	spin_lock_irq(&ndev->job_lock);
@@ -214,14 +98,12 @@ static int rknpu_power_resume(struct device *dev)
 	struct rknpu_device *ndev = dev_get_drvdata(dev);
 	int ret;
 
-	ret = rknpu_power_supplies_on(ndev);
+	/* One of several devices: the first one acts for all. */
+	if (!ndev)
+		return 0;
+	ret = rknpu_freq_raise(ndev);
 	if (ret)
 		return ret;
-	ret = clk_bulk_prepare_enable(ndev->num_clks, ndev->clks);
-	if (ret) {
-		rknpu_power_supplies_off(ndev);
-		return ret;
-	}
 	rknpu_core_state_init(ndev);
 	rknpu_power_mark(ndev, true);
 	return 0;
@@ -231,12 +113,83 @@ static int rknpu_power_suspend(struct device *dev)
 {
 	struct rknpu_device *ndev = dev_get_drvdata(dev);
 
+	if (!ndev)
+		return 0;
 	rknpu_power_mark(ndev, false);
-	clk_bulk_disable_unprepare(ndev->num_clks, ndev->clks);
-	rknpu_power_supplies_off(ndev);
-	if (ndev->mmu)
+	rknpu_freq_park(ndev);
+	/* Not while the system sleeps: then nobody may ask the IOMMU for anything. */
+	if (ndev->mmu && !READ_ONCE(ndev->jobs.held))
 		queue_work(ndev->wq, &ndev->purge_work);
 	return 0;
 }
 
-DEFINE_RUNTIME_DEV_PM_OPS(rknpu_pm_ops, rknpu_power_suspend, rknpu_power_resume, NULL);
+void rknpu_power_enable(struct rknpu_device *ndev)
+{
+	struct rknpu_core *core;
+
+	pm_runtime_set_autosuspend_delay(ndev->dev, RKNPU_POWER_DELAY_MS);
+	pm_runtime_use_autosuspend(ndev->dev);
+	rknpu_for_each_core(core, ndev, ~0) {
+		if (core->dev != ndev->dev)
+			pm_runtime_enable(core->dev);
+	}
+	pm_runtime_enable(ndev->dev);
+}
+
+void rknpu_power_disable(struct rknpu_device *ndev)
+{
+	struct rknpu_core *core;
+	unsigned int held = 0;
+
+	pm_runtime_dont_use_autosuspend(ndev->dev);
+	/* Files that are still open may hold it on; they give their references back later. */
+	while (atomic_add_unless(&ndev->dev->power.usage_count, -1, 0))
+		held++;
+	pm_runtime_suspend(ndev->dev);
+	rknpu_supply_settle(ndev);
+	pm_runtime_disable(ndev->dev);
+	while (held--)
+		pm_runtime_get_noresume(ndev->dev);
+	rknpu_for_each_core(core, ndev, ~0) {
+		if (core->dev != ndev->dev)
+			pm_runtime_disable(core->dev);
+	}
+}
+
+static int rknpu_power_sleep(struct device *dev)
+{
+	struct rknpu_device *ndev = dev_get_drvdata(dev);
+	int ret;
+
+	if (!ndev)
+		return pm_runtime_force_suspend(dev);
+	ret = rknpu_supply_keep(ndev);
+	if (ret)
+		return ret;
+	rknpu_jobs_hold(ndev);
+	ret = pm_runtime_force_suspend(dev);
+	if (ret) {
+		rknpu_jobs_resume(ndev);
+		rknpu_supply_keep_no_more(ndev);
+	}
+	return ret;
+}
+
+static int rknpu_power_wake(struct device *dev)
+{
+	struct rknpu_device *ndev = dev_get_drvdata(dev);
+	int ret;
+
+	ret = pm_runtime_force_resume(dev);
+	/* Also if that failed: the jobs then end with the error they meet. */
+	if (ndev) {
+		rknpu_jobs_resume(ndev);
+		rknpu_supply_keep_no_more(ndev);
+	}
+	return ret;
+}
+
+const struct dev_pm_ops rknpu_pm_ops = {
+	SYSTEM_SLEEP_PM_OPS(rknpu_power_sleep, rknpu_power_wake)
+	RUNTIME_PM_OPS(rknpu_power_suspend, rknpu_power_resume, NULL)
+};

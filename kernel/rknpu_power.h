@@ -8,7 +8,6 @@ struct rknpu_device;
 
 extern const struct dev_pm_ops rknpu_pm_ops;
 
-int rknpu_power_init(struct rknpu_device *ndev);
 void rknpu_power_enable(struct rknpu_device *ndev);
 void rknpu_power_disable(struct rknpu_device *ndev);
 int rknpu_power_get(struct rknpu_device *ndev);
@@ -17,7 +16,5 @@ unsigned int rknpu_power_delay(struct rknpu_device *ndev);
 void rknpu_power_set_delay(struct rknpu_device *ndev, unsigned int ms);
 bool rknpu_power_is_on(struct rknpu_device *ndev);
 int rknpu_power_force(struct rknpu_device *ndev, bool on);
-int rknpu_power_rate(struct rknpu_device *ndev, unsigned long *hz);
-int rknpu_power_voltage(struct rknpu_device *ndev, int *uv);
 
 #endif

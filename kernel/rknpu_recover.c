@@ -136,6 +136,8 @@ static void rknpu_recover_strip(struct rknpu_core *core, u64 now, struct rknpu_d
 	rknpu_core_account(core, core->started, now);
 	core->job = NULL;
 	core->error = 0;
+	if (ndev->jobs.held)
+		wake_up(&ndev->jobs.quiet);
 }
 
 /* Collect the jobs on @cores that end here; send the others back to the queue. */

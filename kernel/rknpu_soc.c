@@ -28,6 +28,15 @@ const struct rknpu_soc rknpu_soc_rk3576 = {
 	.quirks = RKNPU_QUIRK_STATE_INIT,
 };
 
+const struct rknpu_soc rknpu_soc_rk3576_split = {
+	.dma_bits = 40,
+	.num_cores = 2,
+	.amount_scale = 2,
+	.task_bits = 16,
+	.task_status = PC_TASK_STATUS_V2,
+	.quirks = RKNPU_QUIRK_STATE_INIT | RKNPU_QUIRK_SPLIT,
+};
+
 const struct rknpu_soc rknpu_soc_rk3588 = {
 	.dma_bits = 40,
 	.num_cores = 3,
@@ -35,4 +44,14 @@ const struct rknpu_soc rknpu_soc_rk3588 = {
 	.task_bits = 12,
 	.task_status = PC_TASK_STATUS,
 	.quirks = RKNPU_QUIRK_FUSED_CORES,
+};
+
+/* Mainline's binding has no fuses: a core that does not work is disabled there. */
+const struct rknpu_soc rknpu_soc_rk3588_split = {
+	.dma_bits = 40,
+	.num_cores = 3,
+	.amount_scale = 2,
+	.task_bits = 12,
+	.task_status = PC_TASK_STATUS,
+	.quirks = RKNPU_QUIRK_SPLIT,
 };

@@ -13,6 +13,8 @@
 #define RKNPU_QUIRK_FUSED_CORES	BIT(1)
 /* The IOMMU cannot read page tables above 4 GiB, and the kernel may put them there. */
 #define RKNPU_QUIRK_LOW_TABLES	BIT(2)
+/* Each core is a node of its own, as in mainline's device trees. */
+#define RKNPU_QUIRK_SPLIT	BIT(3)
 
 /**
  * struct rknpu_soc - what differs between chips
@@ -41,6 +43,8 @@ static inline u32 rknpu_max_tasks(const struct rknpu_soc *soc)
 extern const struct rknpu_soc rknpu_soc_rk3562;
 extern const struct rknpu_soc rknpu_soc_rk3568;
 extern const struct rknpu_soc rknpu_soc_rk3576;
+extern const struct rknpu_soc rknpu_soc_rk3576_split;
 extern const struct rknpu_soc rknpu_soc_rk3588;
+extern const struct rknpu_soc rknpu_soc_rk3588_split;
 
 #endif

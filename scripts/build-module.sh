@@ -4,7 +4,8 @@
 #
 #   build-module.sh SERIES [MAKE ARGUMENT...]     for example: build-module.sh 6.12 W=1 C=1
 #
-# The result is build/modules/SERIES/rknpu.ko. KERNEL_SRC=DIR builds another folder than kernel/.
+# The result is build/modules/SERIES/rknpu.ko, and beside it rknpu_board.ko, the power of the
+# emulated board. KERNEL_SRC=DIR builds another folder only.
 # KERNEL_WITHOUT="PM_DEVFREQ SRAM" builds against a copy of the headers in which these options of
 # the kernel are off; such a module cannot be loaded and goes to build/modules/SERIES-without.
 set -euo pipefail
@@ -14,6 +15,9 @@ set -euo pipefail
 [ $# -gt 0 ] || die "no kernel series named" "build-module.sh 6.12"
 series=$1
 shift
+if [ -z "${KERNEL_SRC:-}${KERNEL_WITHOUT:-}" ]; then
+    KERNEL_SRC=$RKNPU_ROOT/selftests/board "$0" "$series" "$@"
+fi
 without=${KERNEL_WITHOUT:-}
 source=$(cd "${KERNEL_SRC:-$RKNPU_ROOT/kernel}" && pwd)
 tree=$("$RKNPU_ROOT/scripts/fetch.sh" --path "kernel-$series")

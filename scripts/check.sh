@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|debug|vm|style|dist|more|all]...     KERNELS="6.1 6.12" chooses the VM's kernels
+#   check.sh [unit|debug|vm|style|dist|more|all]...     KERNELS="6.1 6.12" chooses the VM's kernels,
+#                                                       RKNPU_MATRIX=1: all selftests on all boards
 #
 # Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
 # "N passed, N failed, N skipped" and the exit status says whether all is well.
@@ -97,6 +98,25 @@ vm_large() { # vm_large KERNEL
     done
     vm "$1" "memory above 4 GiB" --memory 6G "${options[@]}" --sim-arg --allow-refused \
         --sim-arg --allow-faults --timeout 300
+}
+
+# Other boards, and other ways to load the driver: one boot for each line of selftests/boards.
+vm_boards() { # vm_boards KERNEL
+    local board how programs program options all
+    all=$(sed -e '/^#/d' -e 's/$/,/' "$RKNPU_ROOT/selftests/list" | tr -d '\n')
+    while IFS='|' read -r board how programs; do
+        case $board in '#'* | '') continue ;; esac
+        [ -z "${RKNPU_MATRIX:-}" ] || programs=$all
+        options=()
+        while IFS= read -r -d , program; do
+            program=${program# }
+            [ -z "$program" ] || options+=(--run "$program"
+                --file "$RKNPU_BUILD/selftests/aarch64/${program%% *}")
+        done <<<"$programs,"
+        # shellcheck disable=SC2086 # options without blanks in them
+        vm "$1" "board ${board// /}" $how "${options[@]}" --sim-arg --allow-refused \
+            --sim-arg --allow-faults --timeout 900 </dev/null
+    done <"$RKNPU_ROOT/selftests/boards"
 }
 
 # make_case NAME MODEL INPUT...: a folder with a model, its inputs and the outputs that the model of
@@ -195,6 +215,10 @@ check_vm() {
         if [ "$kernel" = "${kernels##* }" ]; then
             vm_faults "$kernel"
             vm_large "$kernel"
+        fi
+        # Nor does most of what differs between boards, unless the whole matrix is wanted.
+        if [ "$kernel" = "${kernels##* }" ] || [ -n "${RKNPU_MATRIX:-}" ]; then
+            vm_boards "$kernel"
         fi
         vm "$kernel" "load and unload 50 times" --no-load --timeout 600 \
             --file "$scripts/rknpu-doctor" --file "$scripts/vm/doctor.sh:/tests/doctor.sh" \

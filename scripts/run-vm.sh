@@ -15,11 +15,15 @@ the kernel log is clean, the verdict line is there and the NPU server left with 
 
   --kernel SERIES       6.1 or 6.12 (default 6.12), fetched with scripts/fetch.sh
   --kernel-tree DIR     a folder with vmlinuz, release and modules/ instead (debug kernels)
-  --dts FILE            device tree fragment (default dts/virt/rk3588-vendor.dtsi)
-  --module FILE         driver to load (default: build/modules/SERIES/rknpu.ko)
+  --board NAME          one of dts/virt: rk3588-vendor (default), rk3588-percore,
+                        rk3588-noiommu, rk3576, rk3568
+  --dts FILE            a device tree fragment of another place
+  --module FILE         driver to load (default: build/modules/SERIES/rknpu.ko); rknpu_board.ko,
+                        the power of the emulated board, must lie beside it
   --module-args TEXT    parameters for it
   --no-load             put the driver into /lib/modules but leave insmod to the commands
   --no-module           no driver at all
+  --extra-module NAME   load a module of the kernel before the driver, may be repeated
   --file SRC[:DST]      copy a file or folder into the guest (default DST: /bin/NAME when it is
                         executable, /data/NAME otherwise); libraries that it needs come along
   --env NAME=VALUE      environment of the commands
@@ -30,7 +34,7 @@ the kernel log is clean, the verdict line is there and the NPU server left with 
   --qemu-arg ARG        argument for QEMU, may be repeated
   --sim FILE            NPU server (default build/userspace/rknpu-sim/rknpu-sim)
   --sim-arg ARG         argument for it, may be repeated
-  --soc NAME            default rk3588
+  --soc NAME            default: as the device tree says
   --out DIR             keep the logs there (default: a new folder below build/vm, removed when
                         the run passes)
   --show                print what the commands print, also when the run passes
@@ -42,17 +46,20 @@ TEXT
 }
 
 series=6.12 tree='' dts=$RKNPU_ROOT/dts/virt/rk3588-vendor.dtsi module='' module_args='' load=1
-files=() envs=() commands=() qemu_args=() timeout=300 cpus=2 memory=1G append='' soc=rk3588 out='' show=0
+files=() extras=() envs=() commands=() qemu_args=() timeout=300 cpus=2 memory=1G append='' soc='' out=''
+show=0
 sim=$RKNPU_BUILD/userspace/rknpu-sim/rknpu-sim sim_args=() name='' results=''
 while [ $# -gt 0 ]; do
     case $1 in
     --kernel) series=$2 ;;
     --kernel-tree) tree=$2 ;;
+    --board) dts=$RKNPU_ROOT/dts/virt/$2.dtsi ;;
     --dts) dts=$2 ;;
     --module) module=$2 ;;
     --module-args) module_args=$2 ;;
     --no-load) load=0 && set -- x "$@" ;;
     --no-module) module=none && set -- x "$@" ;;
+    --extra-module) extras+=("$2") ;;
     --file) files+=("$2") ;;
     --env) envs+=("$2") ;;
     --run) commands+=("$2") ;;
@@ -100,6 +107,25 @@ cleanup() {
     rm -rf "$run"
 }
 trap cleanup EXIT
+
+# with_includes FILE: a device tree fragment in one piece
+# shellcheck disable=SC2094 # only the folder of the file is named in its loop
+with_includes() {
+    local line
+    while IFS= read -r line; do
+        case $line in
+        '/include/ "'*) line=${line#*\"} && with_includes "$(dirname "$1")/${line%\"}" ;;
+        *) printf '%s\n' "$line" ;;
+        esac
+    done <"$1"
+}
+[ -e "$dts" ] || die "no device tree $dts" "run-vm.sh --help names the boards"
+with_includes "$dts" >"$run/fragment.dts"
+dts=$run/fragment.dts
+# setting NAME: what the device tree says of itself; a file outdoes what it includes
+setting() { sed -n "/.*board: $1 /{s///p;q}" "$dts"; }
+: "${soc:=$(setting soc)}"
+append="$append $(setting append)"
 
 # --- the guest's file system ---------------------------------------------------------------------
 
@@ -185,6 +211,20 @@ if [ "$module" = none ]; then
     add_module drm
 else
     aarch64-linux-gnu-strip -g -o "$root/lib/modules/rknpu.ko" "$module"
+    for extra in rknpu_board rknpu_rival; do
+        [ ! -e "$(dirname "$module")/$extra.ko" ] ||
+            aarch64-linux-gnu-strip -g -o "$root/lib/modules/$extra.ko" \
+                "$(dirname "$module")/$extra.ko"
+    done
+    for extra in "${extras[@]}" $(setting modules); do
+        if [ "$extra" != rknpu_board ]; then
+            add_module "$extra"
+            continue
+        fi
+        [ -e "$root/lib/modules/$extra.ko" ] ||
+            die "no $extra.ko beside $module" "scripts/build-module.sh $series"
+        echo "$extra.ko" >>"$root/etc/rknpu/modules"
+    done
     for dependency in $(module_depends "$module"); do
         add_module "$dependency"
     done

@@ -19,15 +19,20 @@ static int fn##_int(struct platform_device *pdev) \
 #define RKNPU_REMOVE(fn)	fn##_int
 #endif
 
-#ifndef HAVE_RUNTIME_DEV_PM_OPS
-#define DEFINE_RUNTIME_DEV_PM_OPS(name, suspend_fn, resume_fn, idle_fn) \
-const struct dev_pm_ops name = { \
-	SET_SYSTEM_SLEEP_PM_OPS(pm_runtime_force_suspend, pm_runtime_force_resume) \
-	SET_RUNTIME_PM_OPS(suspend_fn, resume_fn, idle_fn) \
-}
+#ifndef SYSTEM_SLEEP_PM_OPS
+#define SYSTEM_SLEEP_PM_OPS(suspend_fn, resume_fn) SET_SYSTEM_SLEEP_PM_OPS(suspend_fn, resume_fn)
+#define RUNTIME_PM_OPS(suspend_fn, resume_fn, idle_fn) \
+	SET_RUNTIME_PM_OPS(suspend_fn, resume_fn, idle_fn)
+#endif
 #ifndef pm_ptr
 #define pm_ptr(ptr)		(IS_ENABLED(CONFIG_PM) ? (ptr) : NULL)
 #endif
+
+/* Newer kernels make a cooling device of a devfreq device by themselves. */
+#ifdef HAVE_DEVFREQ_IS_COOLING_DEVICE
+#define RKNPU_DEVFREQ_COOLING(wanted)	.is_cooling_device = (wanted),
+#else
+#define RKNPU_DEVFREQ_COOLING(wanted)
 #endif
 
 #endif

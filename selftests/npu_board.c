@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: MIT
+#define _GNU_SOURCE
+#include "npu_board.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include "npu_device.h"
+
+#define BOARD_ADDRESS 0x1010e000
+#define BOARD_ID 0x534b5052u
+#define DRIVER "/sys/bus/platform/drivers/RKNPU/"
+#define WAIT_MS 10000
+
+static volatile uint32_t *board;
+static char device[256]; /* the first core's, if each has one */
+
+static bool find_device(void)
+{
+	struct dirent *entry;
+	DIR *dir;
+
+	dir = opendir(DRIVER);
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)) != NULL) {
+		if (strstr(entry->d_name, ".npu") &&
+		    (!device[0] || strcmp(entry->d_name, device) < 0))
+			snprintf(device, sizeof(device), "%s", entry->d_name);
+	}
+	closedir(dir);
+	return device[0];
+}
+
+bool npu_board_open(void)
+{
+	int fd;
+
+	/* Only such a board has this driver; elsewhere the page may be anything. */
+	if (access("/sys/bus/platform/drivers/rknpu-board", F_OK) || !find_device())
+		return false;
+	fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
+	if (fd < 0)
+		return false;
+	board = mmap(NULL, NPU_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, fd, BOARD_ADDRESS);
+	close(fd);
+	return board != MAP_FAILED && board[0] == BOARD_ID;
+}
+
+uint32_t npu_board_read(enum npu_board_register reg)
+{
+	return board[reg / 4];
+}
+
+void npu_board_write(enum npu_board_register reg, uint32_t value)
+{
+	board[reg / 4] = value;
+}
+
+void npu_board_slow(uint32_t ms, uint32_t jobs)
+{
+	npu_board_write(BOARD_FAULT, BOARD_FAULT_LATE | BOARD_ALL_CORES);
+	npu_board_write(BOARD_FAULT_VALUE, ms);
+	npu_board_write(BOARD_FAULT_JOBS, jobs);
+}
+
+bool npu_board_wait_off(void)
+{
+	uint64_t end = npu_now_ms() + WAIT_MS;
+
+	if (npu_debugfs_write("delayms", "0", 1))
+		return false;
+	while (npu_now_ms() < end) {
+		if (!npu_board_read(BOARD_POWER) && !npu_board_read(BOARD_SUPPLY))
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+int npu_read_file(const char *path, char *text, unsigned int size)
+{
+	int fd = open(path, O_RDONLY | O_CLOEXEC);
+	ssize_t got;
+
+	if (fd < 0)
+		return -errno;
+	got = read(fd, text, size - 1);
+	close(fd);
+	if (got < 0)
+		return -errno;
+	text[got] = '\0';
+	text[strcspn(text, "\n")] = '\0';
+	return 0;
+}
+
+int npu_write_file(const char *path, const char *text)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+int npu_driver_bind(bool bind)
+{
+	return npu_write_file(bind ? DRIVER "bind" : DRIVER "unbind", device);
+}
