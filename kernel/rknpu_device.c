@@ -9,6 +9,7 @@
 #include "rknpu_debugfs.h"
 #include "rknpu_device.h"
 #include "rknpu_dump.h"
+#include "rknpu_explain.h"
 #include "rknpu_irq.h"
 #include "rknpu_job.h"
 #include "rknpu_mmu.h"
@@ -117,6 +118,9 @@ static int rknpu_device_init_parts(struct rknpu_device *ndev)
 	mutex_init(&ndev->reset_lock);
 	mutex_init(&ndev->vms_lock);
 	mutex_init(&ndev->power_lock);
+	ret = rknpu_explain_interrupts(ndev);
+	if (ret)
+		return ret;
 	ret = rknpu_device_init_cores(ndev);
 	if (ret)
 		return ret;
@@ -169,6 +173,9 @@ int rknpu_device_init(struct rknpu_device *ndev)
 	ret = rknpu_irq_init(ndev);
 	if (ret)
 		goto err_mmu;
+	rknpu_explain_optional(ndev);
+	if (ndev->mmu)
+		rknpu_explain_low_tables(ndev);
 	rknpu_power_enable(ndev);
 	ret = rknpu_device_identify(ndev);
 	if (ret)

@@ -17,6 +17,7 @@
 #include "rknpu_action.h"
 #include "rknpu_clients.h"
 #include "rknpu_device.h"
+#include "rknpu_explain.h"
 #include "rknpu_file.h"
 #include "rknpu_gem.h"
 #include "rknpu_irq.h"
@@ -192,7 +193,25 @@ static struct platform_driver rknpu_driver = {
 		.pm = pm_ptr(&rknpu_pm_ops),
 	},
 };
-module_platform_driver(rknpu_driver);
+
+static int __init rknpu_init(void)
+{
+	int ret = platform_driver_register(&rknpu_driver);
+
+	if (!ret)
+		rknpu_explain_rivals();
+	else if (ret == -EBUSY)
+		pr_err("rknpu: this kernel has a driver RKNPU already: load none, or build the kernel without it\n");
+	return ret;
+}
+
+static void __exit rknpu_exit(void)
+{
+	platform_driver_unregister(&rknpu_driver);
+}
+
+late_initcall(rknpu_init);
+module_exit(rknpu_exit);
 
 MODULE_DESCRIPTION("Rockchip NPU driver");
 MODULE_AUTHOR("The RKNPU open stack developers");

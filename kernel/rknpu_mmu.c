@@ -4,6 +4,7 @@
 #include <drm/drm_managed.h>
 
 #include "rknpu_device.h"
+#include "rknpu_explain.h"
 #include "rknpu_job.h"
 #include "rknpu_mmu.h"
 #include "rknpu_vm.h"
@@ -167,7 +168,7 @@ int rknpu_mmu_init(struct rknpu_device *ndev)
 			return rknpu_mmu_incomplete(ndev, mmu, core);
 	}
 	if (!mmu->num_groups) {
-		dev_info(ndev->dev, "RKNPU: no iommu, clients are not isolated from each other\n");
+		rknpu_explain_no_mmu(ndev);
 		return 0;
 	}
 	INIT_WORK(&ndev->purge_work, rknpu_mmu_purge_work);

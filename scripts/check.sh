@@ -119,6 +119,15 @@ vm_boards() { # vm_boards KERNEL
     done <"$RKNPU_ROOT/selftests/boards"
 }
 
+# Device trees that lack something or have it wrong: what the driver says to them.
+vm_probe() { # vm_probe KERNEL
+    local board
+    for board in rk3588-broken rk3588-bare; do
+        vm "$1" "probe of $board" --board "$board" --no-load --timeout 200 \
+            --file "$scripts/vm/probe.sh:/tests/probe.sh" --run "sh /tests/probe.sh"
+    done
+}
+
 # make_case NAME MODEL INPUT...: a folder with a model, its inputs and the outputs that the model of
 # the NPU in the process gives for them.
 make_case() {
@@ -219,6 +228,7 @@ check_vm() {
         # Nor does most of what differs between boards, unless the whole matrix is wanted.
         if [ "$kernel" = "${kernels##* }" ] || [ -n "${RKNPU_MATRIX:-}" ]; then
             vm_boards "$kernel"
+            vm_probe "$kernel"
         fi
         vm "$kernel" "load and unload 50 times" --no-load --timeout 600 \
             --file "$scripts/rknpu-doctor" --file "$scripts/vm/doctor.sh:/tests/doctor.sh" \
