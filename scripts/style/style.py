@@ -104,7 +104,8 @@ PARTS = {
     "userspace/rknpu-sim/": {"userspace/npusim/"},
     "userspace/include/": set(),
     "userspace/src/core/": set(),
-    "userspace/src/model/": {"userspace/src/core/"},
+    # The loader bounds the memory that a file's commands touch with the decoder of the NPU model.
+    "userspace/src/model/": {"userspace/src/core/", "userspace/npusim/", "userspace/regs/"},
     "userspace/src/npu/": {"userspace/src/core/", "userspace/src/model/", "userspace/regs/"},
     "userspace/src/cpu/": {"userspace/src/core/"},
     "userspace/src/device/": {"userspace/src/core/", "userspace/npusim/", "userspace/regs/", "uapi/"},

@@ -20,6 +20,14 @@ std::unique_ptr<Model> Model::open(const std::string& path, uint32_t flags) {
     return model->query() ? std::move(model) : nullptr;
 }
 
+std::unique_ptr<Model> Model::duplicate() const {
+    std::unique_ptr<Model> copy(new Model);
+    auto source = context_;
+    if (rknn_dup_context(&source, &copy->context_) != RKNN_SUCC)
+        return nullptr;
+    return copy->query() ? std::move(copy) : nullptr;
+}
+
 bool Model::query() {
     rknn_input_output_num count{};
     if (rknn_query(context_, RKNN_QUERY_IN_OUT_NUM, &count, sizeof(count)) != RKNN_SUCC)

@@ -19,6 +19,9 @@ class Model {
     /// Null on failure; the library has said why on stderr.
     static std::unique_ptr<Model> open(const std::string& path, uint32_t flags);
 
+    /// A second context on the same model; null on failure.
+    std::unique_ptr<Model> duplicate() const;
+
     rknn_context context() const { return context_; }
     const std::vector<rknn_tensor_attr>& inputs() const { return inputs_; }
     const std::vector<rknn_tensor_attr>& outputs() const { return outputs_; }

@@ -10,8 +10,8 @@
 
 #include "npuregs/regcmd.hpp"
 #include "npusim/npu.hpp"
+#include "npusim/regfile.hpp"
 #include "pc.hpp"
-#include "regfile.hpp"
 
 namespace {
 

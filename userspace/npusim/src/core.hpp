@@ -16,8 +16,8 @@
 #include "core_dma.hpp"
 #include "mmu.hpp"
 #include "npusim/npu.hpp"
+#include "npusim/regfile.hpp"
 #include "pc.hpp"
-#include "regfile.hpp"
 
 namespace npusim {
 

@@ -8,8 +8,8 @@
 #include <string>
 
 #include "npusim/npu.hpp"
+#include "npusim/regfile.hpp"
 #include "npusim/soc.hpp"
-#include "regfile.hpp"
 
 namespace npusim {
 

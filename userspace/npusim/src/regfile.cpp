@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: MIT
-#include "regfile.hpp"
+#include "npusim/regfile.hpp"
 
 #include <cstdio>
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "operator.hpp"
+#include "ops/attention.hpp"
 #include "ops/ops.hpp"
 
 namespace rknpu::cpu {
@@ -12,37 +13,22 @@ namespace {
 using Family = std::span<const Operator> (*)();
 
 constexpr std::array kFamilies = {
-    Family{ops::activation_ops},
-    Family{ops::argminmax_ops},
-    Family{ops::binary_ops},
-    Family{ops::cast_ops},
-    Family{ops::compare_ops},
-    Family{ops::concat_ops},
-    Family{ops::conv_ops},
-    Family{ops::conv_transpose_ops},
-    Family{ops::cumsum_ops},
-    Family{ops::depth_space_ops},
-    Family{ops::einsum_ops},
-    Family{ops::expand_ops},
-    Family{ops::gather_ops},
-    Family{ops::generate_ops},
-    Family{ops::grid_sample_ops},
-    Family{ops::matmul_ops},
-    Family{ops::nms_ops},
-    Family{ops::norm_ops},
-    Family{ops::pad_ops},
-    Family{ops::pool_ops},
-    Family{ops::quantize_linear_ops},
-    Family{ops::reduce_ops},
-    Family{ops::reshape_ops},
-    Family{ops::resize_ops},
-    Family{ops::rnn_ops},
-    Family{ops::scatter_ops},
-    Family{ops::slice_ops},
-    Family{ops::softmax_ops},
-    Family{ops::split_ops},
-    Family{ops::topk_ops},
-    Family{ops::transpose_ops},
+    Family{ops::activation_ops},     Family{ops::argminmax_ops},
+    Family{ops::attention_ops},      Family{ops::binary_ops},
+    Family{ops::cast_ops},           Family{ops::compare_ops},
+    Family{ops::concat_ops},         Family{ops::conv_ops},
+    Family{ops::conv_transpose_ops}, Family{ops::cumsum_ops},
+    Family{ops::depth_space_ops},    Family{ops::einsum_ops},
+    Family{ops::expand_ops},         Family{ops::gather_ops},
+    Family{ops::generate_ops},       Family{ops::grid_sample_ops},
+    Family{ops::matmul_ops},         Family{ops::nms_ops},
+    Family{ops::norm_ops},           Family{ops::pad_ops},
+    Family{ops::pool_ops},           Family{ops::quantize_linear_ops},
+    Family{ops::reduce_ops},         Family{ops::reshape_ops},
+    Family{ops::resize_ops},         Family{ops::rnn_ops},
+    Family{ops::scatter_ops},        Family{ops::slice_ops},
+    Family{ops::softmax_ops},        Family{ops::split_ops},
+    Family{ops::topk_ops},           Family{ops::transpose_ops},
     Family{ops::unary_ops},
 };
 

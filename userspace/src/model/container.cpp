@@ -103,12 +103,14 @@ Result<Container> open_container(std::span<const std::byte> file) {
                                file.size(), length);
     out.payload = file.subspan(start, length);
     const uint64_t after = start + length;
-    if (range_inside(after, 8, file.size())) {
-        const uint64_t json = load<uint64_t>(file, after);
-        if (range_inside(after + 8, json, file.size()))
-            out.json = {reinterpret_cast<const char*>(file.data()) + after + 8,
-                        static_cast<size_t>(json)};
-    }
+    const uint64_t json =
+        range_inside(after, 8, file.size()) ? load<uint64_t>(file, after) : UINT64_MAX;
+    if (!range_inside(after + 8, json, file.size()))
+        return Status::failure(Error::kInvalidModel,
+                               "Truncated .rknn file: {} bytes, the text behind its payload is not "
+                               "complete.",
+                               file.size());
+    out.json = {reinterpret_cast<const char*>(file.data()) + after + 8, static_cast<size_t>(json)};
     return out;
 }
 

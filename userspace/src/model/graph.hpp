@@ -8,6 +8,7 @@
 #include <memory>
 #include <span>
 #include <string>
+#include <utility>
 #include <variant>
 #include <vector>
 
@@ -74,6 +75,7 @@ struct GraphNode {
     Attributes attributes;
     std::array<uint32_t, kStreams> first_task{};
     std::array<uint32_t, kStreams> task_count{};
+    uint32_t table_tasks = 0;    ///< of those of the first stream: uploads of tables
     uint64_t traffic_bytes = 0;  ///< the compiler's estimate, 0 = none
 };
 
@@ -105,18 +107,29 @@ struct TaskRecord {
 };
 static_assert(sizeof(TaskRecord) == 40);
 
-/// Changes to one register command of the first consumer of an input.
+/// One register command of the first consumer of an input, with the value it has for the input as
+/// the file describes it.
 struct WordPatch {
     uint32_t word;
     uint32_t value;
 };
 
+/// The commands a runtime may change so that the NPU reads an input in another form: rows of
+/// another length, or unsigned bytes that its input converter normalises and quantises. One per
+/// task that reads the input. Which register a word sets is in the command itself.
+struct InputPatch {
+    int32_t tensor;
+    std::vector<WordPatch> geometry;
+    std::vector<WordPatch> converter;
+};
+
 /// A model ready to be placed into device memory. Filled by the .rknn reader, by the compiler and
 /// by the matmul API alike; complete and consistent once validate() has accepted it.
 struct JobGraph {
-    std::string target;    ///< "rk3588"
-    std::string compiler;  ///< version text
-    std::string source;    ///< framework of the original
+    std::string target;       ///< "rk3588"
+    std::string compiler;     ///< version text
+    std::string source;       ///< framework of the original
+    std::string description;  ///< a Python dictionary for people: inputs, outputs, quantisation
     std::string custom_string;
     std::string shape_mode;
     uint32_t layout = 0;  ///< of the container, 0 = not from a file
@@ -130,12 +143,16 @@ struct JobGraph {
     std::vector<uint64_t> regcmd;
     std::vector<TaskRecord> tasks;
     std::vector<WordRelocation> relocations;
-    std::vector<uint32_t> chain_words;  ///< commands that hold an offset into the blob itself
+    std::vector<uint32_t> chain_words;      ///< commands that hold an offset into the blob itself
+    std::vector<InputPatch> input_patches;  ///< only those whose commands are what they claim
     std::array<uint32_t, kStreams> stream_first{};
     std::array<uint32_t, kStreams> stream_count{};
 
     uint64_t arena_size = 0;
     uint64_t constants_size = 0;
+    /// Files with several shapes have one constants buffer for all: what the other shapes need in
+    /// it, by offset.
+    std::vector<std::pair<uint64_t, std::span<const std::byte>>> more_constants;
 
     std::shared_ptr<const std::vector<std::byte>> storage;  ///< keeps the spans alive
 };

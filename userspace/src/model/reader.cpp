@@ -4,23 +4,27 @@
 #include <rknn_generated.h>
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <optional>
+#include <set>
 #include <span>
 #include <unordered_map>
 
 #include "core/bytes.hpp"
 #include "model/bson.hpp"
 #include "model/legacy.hpp"
+#include "model/patches.hpp"
 
 namespace rknpu {
 namespace {
 
 constexpr size_t kMaxRank = 16;
-constexpr uint64_t kMaxElements = uint64_t{1} << 32;
+constexpr uint64_t kMaxElements = uint64_t{1} << 31;
 constexpr uint64_t kMaxTensors = 1u << 20;
 constexpr size_t kTaskBytes = sizeof(TaskRecord);
 constexpr uint32_t kMaxTasks = 1u << 24;
+constexpr uint32_t kMaxShapes = 512;  // RKNN_MAX_DYNAMIC_SHAPE_NUM of the C API
 
 // Layout codes of a tensor.
 constexpr uint8_t kLayoutNative = 64;
@@ -113,19 +117,14 @@ uint64_t native_bytes(const GraphTensor& tensor) {
 
 class Reader {
  public:
-    Reader(const schema::Model& model, JobGraph& graph) : model_(model), graph_(graph) {}
+    Reader(const schema::Model& model, const schema::Graph& source, JobGraph& graph)
+        : model_(model), graph_(graph), source_(&source) {}
 
     Status read() {
-        if (model_.graphs() == nullptr || model_.graphs()->size() == 0)
-            return bad("it holds no graph");
-        if (model_.graphs()->size() > 1)
-            return Status::failure(Error::kInvalidModel,
-                                   "The model holds {} graphs; only models with one are known.",
-                                   model_.graphs()->size());
-        source_ = model_.graphs()->Get(0);
         graph_.compiler = text(model_.compiler());
         graph_.source = text(model_.source());
         graph_.shape_mode = text(model_.shape_mode());
+        graph_.description = text(model_.description());
         for (auto step : {&Reader::read_tensors, &Reader::read_nodes, &Reader::read_ends,
                           &Reader::read_normalisation, &Reader::read_commands}) {
             if (auto status = (this->*step)(); !status.ok())
@@ -197,6 +196,10 @@ class Reader {
             case TensorKind::kCpuConstant:
                 to.place = Place::kHost;  // an empty constant
                 return {};
+            case TensorKind::kConstant:
+                if (to.size != 0)
+                    to.place = Place::kHost;  // weights that another model lends
+                return {};
             default:
                 return {};
         }
@@ -266,6 +269,8 @@ class Reader {
             for (uint32_t s = 0; s < streams; ++s)
                 to.task_count[s] += std::min(counts->Get(s), kMaxTasks);
         }
+        if (from.lut_counts() != nullptr && from.lut_counts()->size() != 0)
+            to.table_tasks = std::min(from.lut_counts()->Get(0), to.task_count[0]);
     }
 
     Status read_ends() {
@@ -310,7 +315,10 @@ class Reader {
         std::ranges::copy(regcmd->data, std::as_writable_bytes(std::span(graph_.regcmd)).begin());
         graph_.tasks.resize(task->data.size() / kTaskBytes);
         std::ranges::copy(task->data, std::as_writable_bytes(std::span(graph_.tasks)).begin());
-        return read_relocations();
+        if (auto status = read_relocations(); !status.ok())
+            return status;
+        read_input_patches(*source_, graph_);
+        return {};
     }
 
     Status read_relocations() {
@@ -339,7 +347,7 @@ class Reader {
 
     const schema::Model& model_;
     JobGraph& graph_;
-    const schema::Graph* source_ = nullptr;
+    const schema::Graph* source_;
     const flatbuffers::Vector<flatbuffers::Offset<schema::Buffer>>* buffers_ = nullptr;
 };
 
@@ -356,40 +364,181 @@ int32_t find_tensor(const JobGraph& graph, std::string_view name) {
     return found == graph.tensors.end() ? -1 : static_cast<int32_t>(found - graph.tensors.begin());
 }
 
-Result<JobGraph> read_model(std::shared_ptr<const std::vector<std::byte>> file,
-                            std::string_view soc) {
+namespace {
+
+/// One graph of the file, complete and checked.
+Result<JobGraph> read_graph(const schema::Model& model, const schema::Graph& source,
+                            const Container& container,
+                            const std::shared_ptr<const std::vector<std::byte>>& storage) {
+    JobGraph graph;
+    graph.layout = static_cast<uint8_t>(container.version);
+    graph.storage = storage;
+    graph.target = text(model.target());
+    if (auto status = Reader(model, source, graph).read(); !status.ok())
+        return status;
+    // Commands for a chip whose registers are not known cannot be judged.
+    if (!graph.tasks.empty() && !knows_chip(graph.target))
+        return Status::failure(Error::kPlatformMismatch,
+                               "This rknn model is for '{}', whose registers this library does not "
+                               "know. Convert the model for rk3588 or rk3576.",
+                               graph.target);
+    if (auto status = validate(graph); !status.ok())
+        return status;
+    return graph;
+}
+
+/// Programs choose a shape by its inputs' dims only: all else must be the same in every shape.
+Status check_same_interface(const JobGraph& first, const JobGraph& other) {
+    for (const auto member : {&JobGraph::inputs, &JobGraph::outputs}) {
+        const auto& a = first.*member;
+        const auto& b = other.*member;
+        if (a.size() != b.size())
+            return bad("its shapes have {} and {} inputs or outputs", a.size(), b.size());
+        for (size_t i = 0; i < a.size(); ++i) {
+            const auto& x = first.tensors[static_cast<size_t>(a[i])];
+            const auto& y = other.tensors[static_cast<size_t>(b[i])];
+            if (x.name != y.name || x.type != y.type || x.dims.size() != y.dims.size())
+                return bad("tensor '{}' is another one in one of the shapes", x.name);
+        }
+    }
+    return {};
+}
+
+/// Gives every shape the same constants buffer; a constant that several use is there once.
+void join_constants(std::vector<JobGraph>& shapes) {
+    constexpr uint64_t kAlignment = 64;
+    std::map<std::pair<const std::byte*, uint64_t>, uint64_t> places;
+    uint64_t next = 0;
+    for (auto& graph : shapes) {
+        for (auto& tensor : graph.tensors) {
+            if (tensor.place != Place::kConstants)
+                continue;
+            const auto key = std::pair(tensor.data.data(), tensor.size);
+            const auto found = places.find(key);
+            if (!tensor.data.empty() && found != places.end()) {
+                tensor.offset = found->second;
+                continue;
+            }
+            tensor.offset = next;
+            if (!tensor.data.empty())
+                places.emplace(key, next);
+            next += align_up(tensor.size, kAlignment);
+        }
+    }
+    for (auto& graph : shapes) {
+        graph.constants_size = next;
+        std::set<uint64_t> own;
+        for (const auto& tensor : graph.tensors) {
+            if (tensor.place == Place::kConstants)
+                own.insert(tensor.offset);
+        }
+        for (const auto& other : shapes) {
+            for (const auto& tensor : other.tensors) {
+                if (tensor.place == Place::kConstants && !tensor.data.empty() &&
+                    own.insert(tensor.offset).second)
+                    graph.more_constants.emplace_back(tensor.offset, tensor.data);
+            }
+        }
+    }
+}
+
+}  // namespace
+
+namespace {
+
+/// The payload, verified, and the bytes that hold it.
+struct Parsed {
+    Container container;
+    std::shared_ptr<const std::vector<std::byte>> storage;
+    const schema::Model* model = nullptr;
+};
+
+Result<Parsed> parse(std::shared_ptr<const std::vector<std::byte>> file) {
     auto container = open_container(*file);
     if (!container.ok())
         return container.status();
     // The verifier wants the alignment the writer used; a file at an odd address gets a copy.
     const auto payload = container->payload;
-    std::shared_ptr<const std::vector<std::byte>> storage = std::move(file);
+    Parsed out{container.value(), std::move(file), nullptr};
     const auto* start = reinterpret_cast<const uint8_t*>(payload.data());
     if (reinterpret_cast<uintptr_t>(start) % 8 != 0) {
         auto copy = std::make_shared<std::vector<std::byte>>(payload.begin(), payload.end());
         start = reinterpret_cast<const uint8_t*>(copy->data());
-        storage = std::move(copy);
+        out.storage = std::move(copy);
     }
     constexpr flatbuffers::uoffset_t kMaxTables = 1u << 22;
     flatbuffers::Verifier verifier(start, payload.size(), 32, kMaxTables);
     if (!schema::VerifyModelBuffer(verifier))
         return bad("its structure does not verify");
-    const auto* model = schema::GetModel(start);
+    out.model = schema::GetModel(start);
+    return out;
+}
 
-    JobGraph graph;
-    graph.layout = static_cast<uint8_t>(container->version);
-    graph.storage = std::move(storage);
-    graph.target = text(model->target());
-    if (!soc.empty() && graph.target != soc)
+}  // namespace
+
+Result<std::string> read_target(std::shared_ptr<const std::vector<std::byte>> file) {
+    const auto parsed = parse(std::move(file));
+    if (!parsed.ok())
+        return parsed.status();
+    return text(parsed.value().model->target());
+}
+
+bool knows_chip(std::string_view target) {
+    return target == "rk3588" || target == "rk3576";
+}
+
+Result<std::vector<JobGraph>> read_shapes(std::shared_ptr<const std::vector<std::byte>> file,
+                                          std::string_view soc) {
+    const auto parsed = parse(std::move(file));
+    if (!parsed.ok())
+        return parsed.status();
+    const auto* model = parsed.value().model;
+    const auto target = text(model->target());
+    if (!soc.empty() && target != soc)
         return Status::failure(Error::kPlatformMismatch,
                                "This rknn model is for '{}', but the platform is '{}'. Convert the "
                                "model for {}.",
-                               graph.target, soc, soc);
-    if (auto status = Reader(*model, graph).read(); !status.ok())
-        return status;
-    if (auto status = validate(graph); !status.ok())
-        return status;
-    return graph;
+                               target, soc, soc);
+    if (model->graphs() == nullptr || model->graphs()->size() == 0)
+        return bad("it holds no graph");
+    if (model->graphs()->size() > kMaxShapes)
+        return Status::failure(Error::kInvalidModel,
+                               "The model holds {} shapes, at most {} can be.",
+                               model->graphs()->size(), kMaxShapes);
+    std::vector<JobGraph> shapes;
+    for (const auto* source : *model->graphs()) {
+        auto graph = read_graph(*model, *source, parsed.value().container, parsed.value().storage);
+        if (!graph.ok())
+            return graph.status();
+        shapes.push_back(std::move(graph).value());
+        if (auto status = check_same_interface(shapes.front(), shapes.back()); !status.ok())
+            return status;
+    }
+    if (shapes.size() > 1)
+        join_constants(shapes);
+    return shapes;
+}
+
+size_t largest_shape(const std::vector<JobGraph>& shapes) {
+    const auto elements = [](const JobGraph& graph) {
+        return std::accumulate(graph.inputs.begin(), graph.inputs.end(), uint64_t{0},
+                               [&](uint64_t sum, int32_t input) {
+                                   return sum +
+                                          graph.tensors[static_cast<size_t>(input)].elements();
+                               });
+    };
+    const auto found = std::max_element(
+        shapes.begin(), shapes.end(),
+        [&](const JobGraph& a, const JobGraph& b) { return elements(a) < elements(b); });
+    return static_cast<size_t>(found - shapes.begin());
+}
+
+Result<JobGraph> read_model(std::shared_ptr<const std::vector<std::byte>> file,
+                            std::string_view soc) {
+    auto shapes = read_shapes(std::move(file), soc);
+    if (!shapes.ok())
+        return shapes.status();
+    return std::move(shapes.value()[largest_shape(shapes.value())]);
 }
 
 }  // namespace rknpu

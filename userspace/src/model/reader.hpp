@@ -23,11 +23,27 @@ struct Container {
 /// format, toolkit 1, RKNN3, ONNX or TFLite by mistake, newer layout, truncated.
 Result<Container> open_container(std::span<const std::byte> file);
 
-/// Parses and checks a model. `file` is kept by the graph. Every index, offset and length of the
-/// result is inside its bounds. Errors: kInvalidModel, kPlatformMismatch (when `soc` is not empty
-/// and is not the model's target).
+/// Parses and checks a model; of several shapes the largest. `file` is kept by the graph. Every
+/// index, offset and length of the result is inside its bounds. Errors: kInvalidModel,
+/// kPlatformMismatch (when `soc` is not empty and is not the model's target).
 Result<JobGraph> read_model(std::shared_ptr<const std::vector<std::byte>> file,
                             std::string_view soc);
+
+/// The chip a model is for, as the file spells it. Errors: kInvalidModel, without looking further
+/// than the structure of the file.
+Result<std::string> read_target(std::shared_ptr<const std::vector<std::byte>> file);
+
+/// True if commands for that chip can be checked.
+bool knows_chip(std::string_view target);
+
+/// A model with several sets of input shapes has one graph for each; they agree in the number,
+/// names, types and ranks of their inputs and outputs and share one constants buffer. In the order
+/// of the file. Errors as read_model().
+Result<std::vector<JobGraph>> read_shapes(std::shared_ptr<const std::vector<std::byte>> file,
+                                          std::string_view soc);
+
+/// The shape with the largest inputs: what a model with several has until one is chosen.
+size_t largest_shape(const std::vector<JobGraph>& shapes);
 
 /// Reads a file, or `length` bytes at `offset` of it (0 = to the end).
 /// Errors: kInvalidArgument with the path and the reason.

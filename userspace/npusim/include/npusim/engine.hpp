@@ -11,6 +11,8 @@
 #include <string>
 #include <vector>
 
+#include "npusim/memory.hpp"
+
 namespace npusim {
 
 class DmaPort;
@@ -113,5 +115,18 @@ class TaskEngine {
 /// alignment, size limits, registers that look forgotten. One readable line per finding.
 [[nodiscard]] std::vector<std::string> lint_task(const TaskRegs& regs, uint32_t enable_mask,
                                                  RegisterMap map = RegisterMap::kRk3588);
+
+/// Bytes [begin, end) that a task may touch; both may lie outside the 32-bit address space.
+struct TaskReach {
+    int64_t begin = 0;
+    int64_t end = 0;
+    Access access = Access::kRead;
+};
+
+/// Everything run() would read and write for these registers, as ranges that may be somewhat larger
+/// than what is touched (steps between rows belong to them) but never smaller. The refusal is the
+/// one run() would give; `out` is then empty.
+[[nodiscard]] std::optional<ExecError> task_reach(const TaskRegs& regs, uint32_t enable_mask,
+                                                  RegisterMap map, std::vector<TaskReach>& out);
 
 }  // namespace npusim

@@ -52,6 +52,10 @@ Status parse_onnx_tensor(std::span<const std::byte> bytes, std::string& name, Te
 /// The first node that cannot run and why, or "" if all operators are there.
 std::string onnx_missing_operator(const OnnxModel& model);
 
+/// The model with every tensor that a node writes as a graph output as well, so that another
+/// runtime gives them out. Everything else in the file stays as it is.
+Status expose_all_tensors(std::span<const std::byte> bytes, std::vector<std::byte>& out);
+
 struct OnnxRunOptions {
     bool reference = false;  // plain loops instead of the fast paths
 };

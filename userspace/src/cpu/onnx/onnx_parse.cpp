@@ -4,6 +4,8 @@
 #include <cstring>
 #include <limits>
 #include <optional>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "onnx_model.hpp"
@@ -196,6 +198,26 @@ Status parse_onnx_model(std::span<const std::byte> bytes, OnnxModel& out) {
     for (const onnx_wire::Node& node : proto.graph().node())
         RKNPU_CPU_TRY(read_node(node, model));
     out = std::move(model);
+    return {};
+}
+
+Status expose_all_tensors(std::span<const std::byte> bytes, std::vector<std::byte>& out) {
+    onnx_wire::Model proto;
+    if (!parse(bytes, proto) || !proto.has_graph())
+        return {StatusCode::kInvalidValue, "not a serialised ONNX model"};
+    auto& graph = *proto.mutable_graph();
+    std::set<std::string> known;
+    for (const onnx_wire::ValueInfo& output : graph.output())
+        known.insert(output.name());
+    for (const onnx_wire::Node& node : graph.node()) {
+        for (const std::string& name : node.output()) {
+            if (!name.empty() && known.insert(name).second)
+                graph.add_output()->set_name(name);
+        }
+    }
+    const std::string text = proto.SerializeAsString();
+    const auto* start = reinterpret_cast<const std::byte*>(text.data());
+    out.assign(start, start + text.size());
     return {};
 }
 
