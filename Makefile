@@ -5,13 +5,15 @@
 KDIR   ?= /lib/modules/$(shell uname -r)/build
 PREFIX ?= /usr/local
 VERSION := $(shell sed -n 's/^project.rknpu.* VERSION \([0-9.]*\).*/\1/p' userspace/CMakeLists.txt)
+# Headers that come with a vmlinux make kbuild call pahole, which few who build one driver have.
+NO_BTF := $(if $(shell command -v pahole),,CONFIG_DEBUG_INFO_BTF_MODULES=)
 
 export PREFIX DESTDIR V RKNPU_CACHE RKNPU_BUILD
 BUILD := $(or $(RKNPU_BUILD),$(CURDIR)/build)
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules modules_install userspace dtbs demo check check-unit check-vm check-debug \
-	check-kernels check-intree check-dts check-packages check-install check-doctor packages bsp bench style install uninstall dkms clean
+	check-kernels check-intree check-dts check-packages check-install check-doctor check-scripts packages bsp bench style install uninstall dkms clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z_-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -20,7 +22,7 @@ help: ## list the targets
 	@echo 'RKNPU_BUILD (build folder), RKNPU_CACHE (downloads), KERNELS (of check-vm: "6.1 6.12")'
 
 all: userspace ## driver for KDIR, and userspace
-ifneq ($(wildcard $(KDIR)/Makefile),)
+ifneq ($(shell test -e '$(KDIR)/Makefile' && echo yes),)
 all: modules
 else
 all: no-kdir
@@ -30,11 +32,13 @@ no-kdir:
 endif
 
 modules: ## driver only: kernel/rknpu.ko
-	@test -e $(KDIR)/Makefile || { echo 'No kernel headers in $(KDIR): set KDIR=DIR' >&2; exit 1; }
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules
+	@test -e '$(KDIR)/Makefile' || { echo 'No kernel headers in $(KDIR): set KDIR=DIR' >&2; exit 1; }
+	@case '$(CURDIR)$(KDIR)' in *[[:space:]]*) \
+		echo 'Kernels cannot build in a folder with blanks in its name: $(CURDIR), $(KDIR)' >&2; exit 1;; esac
+	$(MAKE) -C '$(KDIR)' M='$(CURDIR)/kernel' $(NO_BTF) modules
 
 modules_install: modules ## install the driver (INSTALL_MOD_PATH)
-	$(MAKE) -C $(KDIR) M=$(CURDIR)/kernel modules_install
+	$(MAKE) -C '$(KDIR)' M='$(CURDIR)/kernel' $(NO_BTF) modules_install
 
 userspace: ## runtime, tools and NPU model for this machine
 	@scripts/build-userspace.sh host
@@ -78,6 +82,9 @@ check-install: ## install, uninstall, dkms and modules of this file
 check-doctor: ## rknpu-doctor on boards made of files
 	@scripts/check-doctor.sh
 
+check-scripts: ## this file and the scripts: what they refuse, what they leave behind
+	@scripts/check-scripts.sh
+
 bench: ## what the driver costs, speed of the NPU model and of the runtime
 	@scripts/bench.sh
 
@@ -85,13 +92,14 @@ style: ## licences, formatting, checkpatch, sparse, include rules, sizes
 	@scripts/check-style.sh
 
 install: userspace ## runtime, headers and tools below DESTDIR/PREFIX
-	DESTDIR='$(DESTDIR)' cmake --install $(BUILD)/userspace --prefix '$(PREFIX)'
+	DESTDIR='$(DESTDIR)' cmake --install '$(BUILD)/userspace' --prefix '$(PREFIX)'
 
 uninstall: ## remove what install put there
-	@test -e $(BUILD)/userspace/install_manifest.txt || { echo 'nothing was installed from here' >&2; exit 1; }
-	sed 's|^|$(DESTDIR)|' $(BUILD)/userspace/install_manifest.txt | xargs -r rm -f
+	@test -e '$(BUILD)/userspace/install_manifest.txt' || { echo 'nothing was installed from here' >&2; exit 1; }
+	while IFS= read -r file || test -n "$$file"; do rm -f -- '$(DESTDIR)'"$$file" || exit 1; done \
+		<'$(BUILD)/userspace/install_manifest.txt'
 
-dkms: ## stage the driver for DKMS below DESTDIR/usr/src
+dkms: ## stage the driver for DKMS below DESTDIR/usr/src (no DESTDIR: this machine's own)
 	@scripts/stage-dkms.sh '$(DESTDIR)/usr/src/rknpu-$(VERSION)' '$(VERSION)'
 
 bsp: ## copy the driver into a kernel tree as drivers/rknpu (BSP=DIR)
@@ -101,6 +109,4 @@ packages: ## Debian packages for arm64: build/packages
 	@scripts/build-packages.sh
 
 clean: ## remove build products, keep the cache
-	rm -rf $(BUILD)
-	@find kernel -name '*.o' -o -name '*.ko' -o -name '*.mod' -o -name '*.mod.c' -o -name '.*.cmd' \
-		-o -name 'Module.symvers' -o -name 'modules.order' -o -name 'compat_config.h' | xargs -r rm -f
+	@scripts/clean.sh

@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 scripts=$RKNPU_ROOT/scripts
 out=$RKNPU_BUILD/bench

@@ -4,8 +4,10 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_arguments "$@"
 
 need dtc
+build_folder
 mkdir -p "$RKNPU_BUILD/dts"
 for source in "$RKNPU_ROOT"/dts/*.dtso; do
     target=$RKNPU_BUILD/dts/$(basename "$source" .dtso).dtbo

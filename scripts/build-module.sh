@@ -11,6 +11,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 [ $# -gt 0 ] || die "no kernel series named" "build-module.sh 6.12"
 series=$1
@@ -22,6 +23,11 @@ without=${KERNEL_WITHOUT:-}
 source=$(cd "${KERNEL_SRC:-$RKNPU_ROOT/kernel}" && pwd)
 tree=$("$RKNPU_ROOT/scripts/fetch.sh" --path "kernel-$series")
 headers=usr/src/$(basename "$(readlink "$tree/headers")")
+build_folder
+case $RKNPU_BUILD in
+*[[:space:]]*) die "kernels cannot build in a folder with blanks in its name: $RKNPU_BUILD" \
+    "set RKNPU_BUILD to another one" ;;
+esac
 out=$RKNPU_BUILD/modules/$series${without:+-without}
 work=$out/tree/${source##*/}
 
@@ -56,7 +62,10 @@ build_here() {
     local kdir=$tree/headers/
     need aarch64-linux-gnu-gcc make
     find "$out/tree" -path "$out/tree/headers" -prune -o -type l -exec rm -f {} +
-    cp -rsT "$source" "$work"
+    (cd "$source" && driver_sources . | while IFS= read -r -d '' file; do
+        mkdir -p "$work/${file%/*}"
+        ln -sfn "$source/$file" "$work/$file"
+    done)
     ln -sfnT "$RKNPU_ROOT/uapi" "$out/tree/uapi"
     if [ -n "$without" ]; then
         kdir=$out/tree/headers
@@ -72,7 +81,7 @@ build_in_trixie() {
     root=$("$RKNPU_ROOT/scripts/fetch.sh" --path trixie)
     [ "$(id -u)" -eq 0 ] || namespace=(unshare -rm)
     find "$out/tree" -path "$out/tree/headers" -prune -o -name '*.[ch]' -exec rm -f {} +
-    cp -rpT "$source" "$work"
+    (cd "$source" && driver_sources . | xargs -0 cp -pP --parents -t "$work")
     cp -rpT "$RKNPU_ROOT/uapi" "$out/tree/uapi"
     if [ -n "$without" ]; then
         kdir=/build/headers

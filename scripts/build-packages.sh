@@ -8,6 +8,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 arch=${1:-arm64}
 version=$(dpkg-parsechangelog -l "$RKNPU_ROOT/debian/changelog" -S Version)
@@ -16,6 +17,7 @@ tree=$out/rknpu-$version
 need dpkg-buildpackage dh cmake ninja dtc
 command -v dh_dkms >/dev/null || die "dh_dkms is missing" "install the package dh-dkms"
 
+build_folder
 rm -rf "$out"
 mkdir -p "$tree"
 (cd "$RKNPU_ROOT" && git ls-files -z | xargs -0 cp -P --parents -t "$tree")

@@ -8,11 +8,13 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 [ $# -gt 0 ] || die "no target named" "build-userspace.sh host"
 target=$1
 shift
 need cmake ninja
+build_folder
 args=(-G Ninja -S "$RKNPU_ROOT/userspace" -DCMAKE_INSTALL_PREFIX="${PREFIX:-/usr/local}")
 case $target in
 host) dir=$RKNPU_BUILD/userspace ;;

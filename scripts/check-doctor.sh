@@ -5,6 +5,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_arguments "$@"
 
 need python3
 doctor=$RKNPU_ROOT/scripts/rknpu-doctor

@@ -11,6 +11,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-dts.XXXXXX")
 trap 'rm -rf "$work"' EXIT

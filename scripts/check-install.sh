@@ -6,6 +6,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_arguments "$@"
 
 work=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
@@ -53,8 +54,8 @@ try() { # try NAME COMMAND...
         mkdir "$work/tree"
         (cd "$RKNPU_ROOT" && git ls-files -z Makefile kernel uapi userspace/CMakeLists.txt |
             xargs -0 cp -P --parents -t "$work/tree")
-        make modules -C "$work/tree" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- CC=aarch64-linux-gnu-gcc \
-            KDIR="$("$RKNPU_ROOT/scripts/fetch.sh" --path kernel-6.12)/headers/" CONFIG_DEBUG_INFO_BTF_MODULES=
+        make modules -C "$work/tree" ARCH=arm64 CROSS_COMPILE=aarch64-linux-gnu- \
+            KDIR="$("$RKNPU_ROOT/scripts/fetch.sh" --path kernel-6.12)/headers/"
         [ -e "$work/tree/kernel/rknpu.ko" ]
     }
 }

@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 failed=0
 verdict() { # verdict WORD NAME
@@ -86,6 +87,7 @@ for series in "$@"; do
     "$RKNPU_ROOT/scripts/fetch.sh" "source-$series"
     tree=$RKNPU_BUILD/intree/$series
     rm -rf "$tree"
+    build_folder
     mkdir -p "$RKNPU_BUILD/intree"
     cp -r "$("$RKNPU_ROOT/scripts/fetch.sh" --path "source-$series")" "$tree"
     make -s -C "$RKNPU_ROOT" bsp BSP="$tree"

@@ -95,8 +95,10 @@ table() {
 }
 
 need aarch64-linux-gnu-nm sparse
+build_folder
 mkdir -p "$logs"
 if [ "${1:-}" = --quick ]; then variants=() && shift; fi
+no_options "$@"
 all=$(sed -n 's/^\([0-9.]*\) *|.*/\1/p' "$list")
 wanted=("$@")
 # shellcheck disable=SC2206 # one word each

@@ -9,6 +9,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 failed=0
 verdict() { # verdict WORD NAME
@@ -41,6 +42,7 @@ C
 # try_suite SUITE: packages-guest.sh in a fresh copy of the system; it prints TAP
 try_suite() {
     local suite=$1 root=$RKNPU_BUILD/roots/$1 log=$RKNPU_BUILD/check/packages-$1.log line status=0
+    build_folder
     mkdir -p "$RKNPU_BUILD/check"
     # shellcheck disable=SC2016 # expanded by the inner shell
     "$RKNPU_ROOT/scripts/arm64-ns.sh" sh -ec '

@@ -6,6 +6,7 @@
 set -uo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_arguments "$@"
 cd "$RKNPU_ROOT" || exit 1
 
 failed=0

@@ -10,6 +10,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_options "$@"
 
 scripts=$RKNPU_ROOT/scripts
 results=$RKNPU_BUILD/check/results
@@ -276,6 +277,7 @@ check_debug_if_wanted() {
 check_style() {
     say "style"
     RKNPU_RESULTS=$results "$scripts/check-style.sh" || true
+    RKNPU_RESULTS=$results "$scripts/check-scripts.sh" || true
 }
 
 # What users install, in the small: the make targets of the same names check all kernels, boards and
@@ -300,6 +302,7 @@ check_more() {
     "$scripts/check-kernels.sh" --quick 5.10 7.3 || true
 }
 
+build_folder
 mkdir -p "$RKNPU_BUILD/check"
 : >"$results"
 [ $# -gt 0 ] || set -- all

@@ -5,6 +5,7 @@
 set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
+no_arguments "$@"
 
 scripts=$RKNPU_ROOT/scripts
 kernel=${KERNEL:-6.12}
@@ -34,7 +35,7 @@ while read -r file; do
 done < <(find "$RKNPU_BUILD/aarch64" \( -name 'librknnrt.so*' -o -name rknn-run \) \
     \( -type f -o -type l \) -not -path '*/CMakeFiles/*')
 status=0
-step "running the demo in the guest" "$scripts/run-vm.sh" --kernel "$kernel" --name demo \
+STEP_WATCH=$out/output.log step "running the demo in the guest" "$scripts/run-vm.sh" --kernel "$kernel" --name demo \
     --out "$out" --timeout 240 --env RKNPU_DEVICE=drm "${files[@]}" \
     --run "sh /data/demo.sh" || status=$?
 

@@ -281,6 +281,7 @@ fetch_item() { # fetch_item ITEM
     local item=$1 hash dir=$RKNPU_CACHE/$1 work
     local -a recipe
     find_recipe "$item"
+    writable "$RKNPU_CACHE" RKNPU_CACHE
     mkdir -p "$RKNPU_CACHE/lock"
     exec 9>"$RKNPU_CACHE/lock/$item"
     flock -n 9 || { say "  waiting for another run that fetches $item" && flock 9; }
@@ -296,6 +297,9 @@ fetch_item() { # fetch_item ITEM
     say "  $item: $(cat "$dir/release" 2>/dev/null || echo ready)"
 }
 
+case ${1:-} in
+-*) [ $# -eq 2 ] || die "$1 wants one item after it" "fetch.sh --help" ;;
+esac
 if [ "${1:-}" = --path ]; then
     [ -e "$RKNPU_CACHE/$2/stamp" ] || die "'$2' was not fetched" "scripts/fetch.sh $2"
     echo "$RKNPU_CACHE/$2"

@@ -3,6 +3,8 @@
 # Helpers shared by the scripts of this folder: messages, the cache folder, a private apt.
 
 RKNPU_ROOT=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+# A login without a home (a service, env -i) still has one in the list of users.
+: "${HOME:=$(getent passwd "$(id -u)" | cut -d: -f6)}"
 RKNPU_CACHE=${RKNPU_CACHE:-${XDG_CACHE_HOME:-$HOME/.cache}/rknpu}
 RKNPU_BUILD=${RKNPU_BUILD:-$RKNPU_ROOT/build}
 export RKNPU_ROOT RKNPU_CACHE RKNPU_BUILD
@@ -15,6 +17,24 @@ die() {
     exit 1
 }
 
+no_arguments() { # no_arguments "$@": for scripts that take none
+    [ $# -eq 0 ] || die "unknown argument '$1'" "${0##*/} --help"
+}
+
+no_options() { # no_options "$@": for scripts that take names only
+    case ${1:-} in -*) die "unknown option '$1'" "${0##*/} --help" ;; esac
+}
+
+# "SCRIPT --help" prints the comment at the script's head, unless it has more to say.
+case ${1:-} in
+-h | --help)
+    if ! grep -qs '^usage()' "$0"; then
+        sed -n '3,/^[^#]/s/^# \?//p' "$0"
+        exit 0
+    fi
+    ;;
+esac
+
 need() { # need PROGRAM...: name what is missing and how to get it
     local program
     for program in "$@"; do
@@ -23,24 +43,70 @@ need() { # need PROGRAM...: name what is missing and how to get it
     done
 }
 
-# step TEXT COMMAND...: run COMMAND with its output in a log file. Prints TEXT at once, the elapsed
-# time every 5 s while it runs, and the end of the log when it fails.
+# writable DIR VARIABLE: make the folder, or say which variable names another one
+writable() {
+    mkdir -p -- "$1" 2>/dev/null || true
+    if [ ! -d "$1" ] || [ ! -w "$1" ]; then
+        die "cannot write to the folder $1" "set $2 to a folder that can be written"
+    fi
+}
+
+# build_folder: make the folder of build products and mark it as ours: "make clean" removes no other.
+# One that was there before and holds anything gets no mark.
+build_folder() {
+    [ ! -e "$RKNPU_BUILD/.rknpu-build" ] || [ ! -w "$RKNPU_BUILD" ] || return 0
+    writable "$RKNPU_BUILD" RKNPU_BUILD
+    if [ "$RKNPU_BUILD" = "$RKNPU_ROOT/build" ] || [ -z "$(ls -A "$RKNPU_BUILD")" ]; then
+        : >"$RKNPU_BUILD/.rknpu-build"
+    fi
+}
+
+# driver_sources FOLDER...: names of the driver's sources below folders, each ended by NUL. Works
+# where there is no git, too; tests and what a build left there (in-tree kbuild does) are no sources.
+driver_sources() {
+    find "$@" -name tests -prune -o \( -type f -o -type l \) \
+        \( -name '*.[ch]' -o -name 'K*' -o -name Makefile -o -name '*.sh' \) \
+        ! -name '*.mod.c' ! -name compat_config.h -print0
+}
+
+# on_signals COMMAND: what is to be done on INT, TERM and HUP before the shell dies of that signal, as
+# its callers expect. (A shell whose child left with a status instead goes on with its next command.)
+on_signals() {
+    local signal
+    for signal in INT TERM HUP; do
+        # shellcheck disable=SC2064 # the command is expanded now
+        trap "trap '' INT TERM HUP; $1; trap - INT TERM HUP; kill -s $signal \$BASHPID" "$signal"
+    done
+}
+
+# step TEXT COMMAND...: run COMMAND with its output in a log file and nothing to read. Prints TEXT at
+# once, the elapsed time every 5 s while it runs, with the last line of the log (of STEP_WATCH, a file
+# that the command writes, if set), and the end of the log when it fails. A signal ends COMMAND, too.
 step() {
-    local text=$1 log pid rc=0 start=$SECONDS
+    local text=$1 log pid rc=0 start=$SECONDS last=0 line traps
     shift
-    log=$(mktemp "${TMPDIR:-/tmp}/rknpu-step.XXXXXX")
+    log=$(mktemp "${TMPDIR:-/tmp}/rknpu-step.XXXXXX" 2>/dev/null) ||
+        die "cannot write to the folder ${TMPDIR:-/tmp}" "set TMPDIR to a folder that can be written"
     say "  $text"
-    "$@" >"$log" 2>&1 &
+    # A process group of its own: so its children get the signal, too.
+    traps=$(trap -p INT TERM HUP)
+    set -m
+    "$@" </dev/null >"$log" 2>&1 &
     pid=$!
+    set +m
+    on_signals "set +e; kill -- -$pid 2>/dev/null; wait $pid 2>/dev/null; rm -f '$log'; say '  $text: interrupted'"
     while kill -0 "$pid" 2>/dev/null; do
         sleep 0.2
-        if ((SECONDS - start > 0 && (SECONDS - start) % 5 == 0 && ${last:-0} != SECONDS)); then
-            local last=$SECONDS
-            say "    ... $((SECONDS - start)) s: $(tail -c 300 "$log" | tr '\r' '\n' |
-                grep -v '^ *$' | tail -n 1 | cut -c 1-90)"
+        if ((SECONDS - start > 0 && (SECONDS - start) % 5 == 0 && last != SECONDS)); then
+            last=$SECONDS
+            line=$(tail -c 300 "${STEP_WATCH:-$log}" 2>/dev/null | tr '\r' '\n' | grep -v '^ *$' |
+                tail -n 1 | cut -c 1-90) || true # grep finds nothing in an empty log
+            say "    ... $((SECONDS - start)) s${line:+: $line}"
         fi
     done
     wait "$pid" || rc=$?
+    trap - INT TERM HUP
+    eval "$traps"
     if [ "$rc" -ne 0 ]; then
         tail -n 40 "$log" >&2
         say "  $text: failed with status $rc after $((SECONDS - start)) s"

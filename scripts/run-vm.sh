@@ -51,6 +51,10 @@ show=0
 sim=$RKNPU_BUILD/userspace/rknpu-sim/rknpu-sim sim_args=() name='' results=''
 while [ $# -gt 0 ]; do
     case $1 in
+    -h | --help | --no-load | --no-module | --show) ;;
+    *) [ $# -gt 1 ] || { usage >&2 && die "option '$1' is unknown or lacks its value"; } ;;
+    esac
+    case $1 in
     --kernel) series=$2 ;;
     --kernel-tree) tree=$2 ;;
     --board) dts=$RKNPU_ROOT/dts/virt/$2.dtsi ;;
@@ -81,6 +85,7 @@ while [ $# -gt 0 ]; do
     shift 2
 done
 
+[ ${#commands[@]} -gt 0 ] || { usage >&2 && die "no command is given" "--run COMMAND"; }
 need cpio gzip dtc aarch64-linux-gnu-readelf timeout
 [ -n "$tree" ] || tree=$("$RKNPU_ROOT/scripts/fetch.sh" --path "kernel-$series")
 qemu=$("$RKNPU_ROOT/scripts/fetch.sh" --path qemu)/qemu
@@ -93,6 +98,7 @@ release=$(cat "$tree/release")
 
 keep=1
 if [ -z "$out" ]; then
+    build_folder
     mkdir -p "$RKNPU_BUILD/vm"
     out=$(mktemp -d "$RKNPU_BUILD/vm/$series.XXXXXX")
     keep=0
@@ -100,13 +106,15 @@ fi
 mkdir -p "$out"
 out=$(cd "$out" && pwd)
 # Socket paths are limited to 107 bytes: keep them away from deep build folders.
-run=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-vm.XXXXXX")
+run=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-vm.XXXXXX" 2>/dev/null) ||
+    die "cannot write to the folder ${TMPDIR:-/tmp}" "set TMPDIR to a folder that can be written"
 server=
 cleanup() {
     [ -z "$server" ] || kill "$server" 2>/dev/null || true
     rm -rf "$run"
 }
 trap cleanup EXIT
+on_signals :
 
 # with_includes FILE: a device tree fragment in one piece
 # shellcheck disable=SC2094 # only the folder of the file is named in its loop

@@ -8,13 +8,17 @@ set -euo pipefail
 # shellcheck source=scripts/lib.sh
 . "$(dirname "$0")/lib.sh"
 
+what=${1:-all}
+case $what in all | demo) ;; *) die "unknown argument '$what'" "setup.sh --help" ;; esac
+[ $# -lt 2 ] || die "unknown argument '$2'" "setup.sh --help"
+
 command -v apt-get >/dev/null ||
     die "this is not a Debian system (no apt-get)" "install the equivalents of scripts/packages.txt by hand"
 
 missing=()
 while read -r package rest; do
     case "$package $rest" in
-    '# --- only for'*) if [ "${1:-all}" = demo ]; then break; else continue; fi ;;
+    '# --- only for'*) if [ "$what" = demo ]; then break; else continue; fi ;;
     '#'* | ' ') continue ;;
     esac
     [ "$(dpkg-query -W -f '${db:Status-Status}' "$package" 2>/dev/null)" = installed ] ||

@@ -21,9 +21,7 @@ fi
 rm -rf "$target"
 mkdir -p "$target"
 # Links to files outside of kernel/ become files. Tests stay behind.
-(cd "$RKNPU_ROOT/kernel" && find . -path ./tests -prune -o \( -type f -o -type l \) \
-    \( -name '*.[ch]' -o -name 'K*' -o -name '*.sh' \) ! -name '*.mod.c' ! -name compat_config.h -print0 |
-    xargs -0 cp -L --parents -t "$target")
+(cd "$RKNPU_ROOT/kernel" && driver_sources . | xargs -0 cp -L --parents -t "$target")
 
 grep -q 'drivers/rknpu/Kconfig' "$tree/drivers/Kconfig" ||
     sed -i '$s#^endmenu#source "drivers/rknpu/Kconfig"\n\nendmenu#' "$tree/drivers/Kconfig"

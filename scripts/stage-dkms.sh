@@ -10,10 +10,9 @@ dir=$1 version=$2
 mkdir -p "$dir"
 dir=$(cd "$dir" && pwd)
 # Works in a source package, too, where there is no git: what a build leaves behind is not taken.
-(cd "$RKNPU_ROOT" && find kernel uapi LICENSES -path kernel/tests -prune -o \( -type f -o -type l \) \
-    \( -name '*.[ch]' -o -name 'K*' -o -name '*.sh' -o -path 'LICENSES/*' \) \
-    ! -name "*.mod.c" ! -name compat_config.h -print0 |
+(cd "$RKNPU_ROOT" && { driver_sources kernel uapi && find LICENSES -type f -print0; } |
     xargs -0 cp -L --parents -t "$dir")
+# pahole: as in the Makefile. DKMS gives the line to a shell.
 cat >"$dir/dkms.conf" <<CONF
 # SPDX-License-Identifier: MIT
 PACKAGE_NAME="rknpu"
@@ -21,7 +20,7 @@ PACKAGE_VERSION="$version"
 BUILT_MODULE_NAME[0]="rknpu"
 BUILT_MODULE_LOCATION[0]="kernel/"
 DEST_MODULE_LOCATION[0]="/updates/dkms"
-MAKE[0]="make -C \$kernel_source_dir M=\$dkms_tree/\$PACKAGE_NAME/\$PACKAGE_VERSION/build/kernel modules"
+MAKE[0]="make -C \$kernel_source_dir M=\$dkms_tree/\$PACKAGE_NAME/\$PACKAGE_VERSION/build/kernel \$(command -v pahole >/dev/null || echo CONFIG_DEBUG_INFO_BTF_MODULES=) modules"
 CLEAN="true"
 BUILD_EXCLUSIVE_ARCH="aarch64|armv7l|armhf"
 BUILD_EXCLUSIVE_KERNEL_MIN="5.10"

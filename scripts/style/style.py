@@ -8,6 +8,7 @@ import os
 import re
 import subprocess
 import sys
+import tomllib
 
 BINARY = (".png", ".rknn", ".npy", ".bin", ".pgm", ".jpg", ".gz", ".onnx")
 CODE = (".c", ".h", ".cpp", ".hpp")
@@ -41,21 +42,36 @@ LICENCES = [
 ]
 
 
-# Formats of Debian's that have no comments.
-DEBIAN = ("debian/changelog", "debian/copyright", "debian/source/format", "debian/librknnrt2.README.Debian",
-          "debian/rknpu-dkms.README.Debian")
+def annotated() -> dict[str, str]:
+    """Licences of files that have no place for a line of their own: patterns of REUSE.toml."""
+    with open("REUSE.toml", "rb") as file:
+        annotations = tomllib.load(file)["annotations"]
+    return {path: each["SPDX-License-Identifier"] for each in annotations for path in each["path"]}
+
+
+def matches(path: str, pattern: str) -> bool:
+    """"**" stands for any text, "*" for text without "/"."""
+    parts = (".*" if p == "**" else "[^/]*" if p == "*" else re.escape(p)
+             for p in re.split(r"(\*\*|\*)", pattern))
+    return re.fullmatch("".join(parts), path) is not None
 
 
 def check_spdx() -> list[str]:
     findings = []
+    patterns = annotated()
     for path in tracked():
-        if path.startswith("LICENSES/") or path.endswith(BINARY) or path.endswith((".json", ".lock", "labels.txt")) \
-                or path in DEBIAN:
+        if path.startswith("LICENSES/"):
+            continue
+        pattern = next((p for p in patterns if matches(path, p)), None)
+        if pattern is not None:
+            allowed = next(tags for prefix, tags in LICENCES if path.startswith(prefix))
+            if patterns[pattern] not in allowed:
+                findings.append(f"REUSE.toml:1: licence '{patterns[pattern]}' of {path}")
             continue
         head = "\n".join(lines_of(path)[:2])
-        # A licence tag may stand in the second line behind "#!" or a YAML or XML mark only.
+        # A licence tag may stand in the second line behind "#!" or the mark of a format only.
         first, _, second = head.partition("\n")
-        line = second if first.startswith(("#!", "%YAML", "<?xml")) else first
+        line = second if first.startswith(("#!", "%YAML", "<?xml", "Format: ")) else first
         match = re.search(r"SPDX-License-Identifier: (.*?)(\s*(\*/|-->))?$", line)
         if not match:
             findings.append(f"{path}:1: no SPDX line")
