@@ -176,7 +176,7 @@ void program_dpu(Machine& m, const ConvCase& c, Task& t) {
     t.set(dpu::kDataCubeWidth, static_cast<uint32_t>(c.out_w - 1));
     t.set(dpu::kDataCubeHeight, static_cast<uint32_t>(c.out_h - 1));
     t.set(dpu::kDataCubeNotchAddr, static_cast<uint32_t>(c.out.row_pitch - c.out_w) * 0x10001U);
-    t.set(dpu::kDataCubeChannel, (channels - 1) << 16 | (channels - 1));
+    t.set(dpu::kDataCubeChannel, static_cast<uint32_t>(c.real_channels - 1) << 16 | (channels - 1));
     t.set(dpu::kBsCfg, c.records ? 0x20140 : 0x53);
     t.set(dpu::kBsMulCfg, 0xe01);
     t.set(dpu::kBsOwCfg, ((surfaces - 1) * 0x124U) | (c.records ? 1 : 0));
@@ -234,6 +234,8 @@ ConvCase make_conv_case(Machine& machine, bool depthwise) {
 }
 
 void place_conv(Machine& m, ConvCase& c, Task& t) {
+    if (c.real_channels == 0)
+        c.real_channels = m.chance(50) ? m.pick(1, c.out_channels) : c.out_channels;
     place_input(m, c);
     const uint32_t weights = place_weights(m, c);
     c.out.row_pitch = c.out_w + (m.chance(30) ? m.pick(1, 4) : 0);

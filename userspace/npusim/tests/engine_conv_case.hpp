@@ -25,6 +25,7 @@ struct ConvCase {
     std::vector<int> weights;  // [oc][c][ky][kx]; depthwise [1][c][ky][kx]
     int kernels = 0;           // direct: kernels in memory
     int out_channels = 0;      // aligned
+    int real_channels = 0;     // ORIG_CHANNEL: whole surfaces beyond are not written; 0: any
     int out_h = 0, out_w = 0;
     int image = 0;  // 1..4: packed pixels
     NativeLayout in, out;
@@ -36,6 +37,8 @@ struct ConvCase {
     bool records = false;
 
     [[nodiscard]] int atoms() const { return (input.channels + 15) / 16; }
+    /// Channels that reach memory: those of every surface with a real channel.
+    [[nodiscard]] int written_channels() const { return (real_channels + 15) / 16 * 16; }
 };
 
 /// Random input, weights and channel operands for a case whose geometry is set.

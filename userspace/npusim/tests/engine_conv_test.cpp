@@ -9,7 +9,7 @@ namespace {
 
 size_t wrong_elements(const Machine& m, const ConvCase& c) {
     size_t wrong = 0;
-    for (int oc = 0; oc < c.out_channels; ++oc) {
+    for (int oc = 0; oc < c.written_channels(); ++oc) {
         for (int y = 0; y < c.out_h; ++y) {
             for (int x = 0; x < c.out_w; ++x)
                 wrong += m.get<int8_t>(c.out.at(oc, y, x)) != expected_int8(c, oc, y, x, 0) ? 1 : 0;
@@ -20,7 +20,7 @@ size_t wrong_elements(const Machine& m, const ConvCase& c) {
 
 std::vector<std::pair<uint64_t, size_t>> written_rows(const ConvCase& c) {
     std::vector<std::pair<uint64_t, size_t>> rows;
-    for (int oc = 0; oc < c.out_channels; oc += 16) {
+    for (int oc = 0; oc < c.written_channels(); oc += 16) {
         for (int y = 0; y < c.out_h; ++y)
             rows.emplace_back(c.out.at(oc, y, 0), static_cast<size_t>(c.out_w) * 16);
     }

@@ -68,7 +68,11 @@ class Machine {
         }
         ram_.add(kBase, bytes_);
         dma_ = npusim::make_direct_dma(ram_);
+        ++built_;
     }
+
+    /// Machines made so far: one per random case.
+    [[nodiscard]] static uint64_t built() { return built_; }
 
     uint32_t alloc(size_t size) {
         const size_t at = used_;
@@ -145,6 +149,7 @@ class Machine {
         return iova - kBase;
     }
 
+    static inline uint64_t built_ = 0;
     std::vector<std::byte> bytes_, before_;
     npusim::RamMemory ram_;
     std::unique_ptr<npusim::DmaPort> dma_;
@@ -159,7 +164,7 @@ inline constexpr uint32_t kMaskConvRdma = kMaskConv | npusim::kEnableDpuRdma;
 inline constexpr uint32_t kMaskFlying = npusim::kEnableDpu | npusim::kEnableDpuRdma;
 inline constexpr uint32_t kMaskPool = npusim::kEnablePpu | npusim::kEnablePpuRdma;
 
-/// Number of random cases: RKNPU_GOLDEN_CASES overrides (the long run of the check target).
+/// Number of random cases of one group: RKNPU_GOLDEN_CASES overrides ("make golden").
 inline int case_count(int usual) {
     const char* text = std::getenv("RKNPU_GOLDEN_CASES");
     return text != nullptr ? std::max(1, std::atoi(text)) : usual;

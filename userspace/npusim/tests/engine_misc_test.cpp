@@ -28,7 +28,7 @@ ConvCase small_conv(Machine& m, int channels, int image) {
 
 size_t wrong_elements(const Machine& m, const ConvCase& c) {
     size_t wrong = 0;
-    for (int oc = 0; oc < c.out_channels; ++oc) {
+    for (int oc = 0; oc < c.written_channels(); ++oc) {
         for (int y = 0; y < c.out_h; ++y) {
             for (int x = 0; x < c.out_w; ++x)
                 wrong += m.get<int8_t>(c.out.at(oc, y, x)) != expected_int8(c, oc, y, x, 0) ? 1 : 0;
@@ -156,7 +156,8 @@ std::string refusal(Machine& m, const Task& t, uint32_t mask) {
 
 TEST_CASE("compressed weights of both modes give the raw result") {
     const unsigned mode = GENERATE(0x00U, 0x11U);
-    for (uint32_t seed = 1; seed < 20; ++seed) {
+    const auto count = static_cast<uint32_t>(case_count(20));
+    for (uint32_t seed = 1; seed <= count; ++seed) {
         Machine m(1U << 18, seed);
         ConvCase c = small_conv(m, 16 * m.pick(1, 3), 0);
         for (int& w : c.weights)
@@ -221,6 +222,47 @@ TEST_CASE("the input converter turns unsigned pixels into int8") {
     }
     m.run_both(t, c.records ? kMaskConvRdma : kMaskConv);
     CHECK(wrong_elements(m, c) == 0);
+}
+
+TEST_CASE("random input converters equal the golden rules") {
+    for (int i = 0; i < case_count(100); ++i) {
+        Machine m(1U << 18, 900000 + static_cast<uint32_t>(i));
+        ConvCase c = small_conv(m, 0, m.pick(1, 4));
+        Task t;
+        place_conv(m, c, t);
+        const bool first = m.chance(50);
+        const bool half_up = m.chance(30);
+        const bool is_signed = m.chance(50);
+        t.set(cna::kCvtCon0, (first ? 2U : 0U) | (half_up ? 4U : 0U) | (is_signed ? 8U : 0U));
+        int64_t scale[4];
+        int64_t offset[4];
+        unsigned shift[4];
+        for (uint32_t lane = 0; lane < 4; ++lane) {
+            scale[lane] = m.pick(-32768, 32767);
+            offset[lane] = m.pick(-300, 300);
+            shift[lane] = static_cast<unsigned>(m.pick(0, 20));
+            t.set(cna::kCvtCon0, t.get(cna::kCvtCon0) | shift[lane] << (4 + 6 * lane));
+            t.set(cna::kCvtCon1 + 4 * lane, static_cast<uint32_t>(scale[lane]) << 16 |
+                                                (static_cast<uint32_t>(offset[lane]) & 0xffffU));
+        }
+        const auto shifted = [&](int64_t v, unsigned by) {
+            if (!half_up || by == 0)
+                return golden::divide_even(v, by);
+            return (v + (int64_t{1} << (by - 1))) >> by;
+        };
+        for (int ch = 0; ch < c.image; ++ch) {
+            for (int k = 0; k < c.input.height * c.input.width; ++k) {
+                int& v = c.input.at(ch, k / c.input.width, k % c.input.width);
+                const int64_t raw = is_signed ? v : v & 0xff;
+                v = static_cast<int>(
+                    golden::limit8(first ? shifted((raw + offset[ch]) * scale[ch], shift[ch])
+                                         : shifted(raw * scale[ch], shift[ch]) + offset[ch]));
+            }
+        }
+        INFO("case " << i);
+        m.run_both(t, c.records ? kMaskConvRdma : kMaskConv);
+        REQUIRE(wrong_elements(m, c) == 0);
+    }
 }
 
 TEST_CASE("look-up tables interpolate, choose by range and extrapolate") {

@@ -1,17 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Matrix products (1x1 convolutions) in every precision of the MAC array, full bypass behind it.
-#include <array>
-#include <cmath>
-
 #include "engine_golden.hpp"
-#include "engine_machine.hpp"
-#include "half.hpp"
+#include "engine_numbers.hpp"
 
 using namespace engine_test;
 namespace cna = npuregs::cna;
 namespace core = npuregs::core;
 namespace dpu = npuregs::dpu;
-using npuregs::Precision;
 
 namespace {
 
@@ -23,92 +18,6 @@ struct Product {
     uint32_t features = 0, weights = 0, dst = 0;
 };
 
-int bits_of(Precision p) {
-    switch (p) {
-        case Precision::kInt4:
-            return 4;
-        case Precision::kInt8:
-            return 8;
-        case Precision::kInt32:
-        case Precision::kFp32:
-        case Precision::kTf32:
-            return 32;
-        default:
-            return 16;
-    }
-}
-
-bool floating(Precision p) {
-    return p == Precision::kFp16 || p == Precision::kBf16 || p == Precision::kTf32 ||
-           p == Precision::kFp32;
-}
-
-double random_value(Machine& m, Precision p) {
-    switch (p) {
-        case Precision::kInt4:
-            return m.pick(-8, 7);
-        case Precision::kInt8:
-            return m.pick(-128, 127);
-        case Precision::kInt16:
-            return m.pick(-3000, 3000);
-        case Precision::kFp16:
-            return npusim::half_to_float(
-                npusim::float_to_half(static_cast<float>(m.pick(-4096, 4096)) / 4096.0F));
-        case Precision::kBf16:
-            return npusim::bf16_to_float(
-                npusim::float_to_bf16(static_cast<float>(m.pick(-4096, 4096)) / 4096.0F));
-        default:
-            return npusim::cut_to_tf32(static_cast<float>(m.pick(-4096, 4096)) / 4096.0F);
-    }
-}
-
-void put(Machine& m, uint32_t base, size_t index, Precision p, double value) {
-    const auto number = static_cast<float>(value);
-    switch (p) {
-        case Precision::kInt4: {
-            const uint32_t at = base + static_cast<uint32_t>(index / 2);
-            const auto old = m.get<uint8_t>(at);
-            const auto nibble = static_cast<uint8_t>(static_cast<int>(value) & 0xf);
-            m.put<uint8_t>(at, static_cast<uint8_t>(index % 2 != 0 ? (old & 0x0f) | nibble << 4
-                                                                   : (old & 0xf0) | nibble));
-            break;
-        }
-        case Precision::kInt8:
-            m.put<int8_t>(base + index, static_cast<int8_t>(value));
-            break;
-        case Precision::kInt16:
-            m.put<int16_t>(base + 2 * index, static_cast<int16_t>(value));
-            break;
-        case Precision::kFp16:
-            m.put<uint16_t>(base + 2 * index, npusim::float_to_half(number));
-            break;
-        case Precision::kBf16:
-            m.put<uint16_t>(base + 2 * index, npusim::float_to_bf16(number));
-            break;
-        default: {
-            // The low thirteen fraction bits must be ignored: fill them.
-            const auto raw = std::bit_cast<uint32_t>(number);
-            m.put<uint32_t>(base + 4 * index, raw | 0x1fffU);
-            break;
-        }
-    }
-}
-
-double read(const Machine& m, uint32_t base, size_t index, Precision p) {
-    switch (p) {
-        case Precision::kInt16:
-            return m.get<int16_t>(base + 2 * index);
-        case Precision::kInt32:
-            return m.get<int32_t>(base + 4 * index);
-        case Precision::kFp16:
-            return npusim::half_to_float(m.get<uint16_t>(base + 2 * index));
-        case Precision::kBf16:
-            return npusim::bf16_to_float(m.get<uint16_t>(base + 2 * index));
-        default:
-            return m.get<float>(base + 4 * index);
-    }
-}
-
 void place(Machine& m, Product& p) {
     const int lanes = 128 / bits_of(p.in);
     const int group = p.in == Precision::kInt4 ? 64 : p.in == Precision::kInt8 ? 32 : 16;
@@ -118,8 +27,9 @@ void place(Machine& m, Product& p) {
     for (int row = 0; row < p.m; ++row) {
         for (int k = 0; k < p.k; ++k) {
             p.a.push_back(random_value(m, p.in));
-            put(m, p.features, static_cast<size_t>((k / lanes * p.m + row) * lanes + k % lanes),
-                p.in, p.a.back());
+            put_number(m, p.features,
+                       static_cast<size_t>((k / lanes * p.m + row) * lanes + k % lanes), p.in,
+                       p.a.back());
         }
     }
     for (int n = 0; n < p.n; ++n) {
@@ -129,7 +39,7 @@ void place(Machine& m, Product& p) {
             const int depth = std::min(32, p.k - k / 32 * 32);
             const int index =
                 n / group * group * p.k + k / 32 * 32 * kernels + n % group * depth + k % 32;
-            put(m, p.weights, static_cast<size_t>(index), p.in, p.b.back());
+            put_number(m, p.weights, static_cast<size_t>(index), p.in, p.b.back());
         }
     }
     const int out_lanes = 128 / bits_of(p.out);
@@ -207,7 +117,7 @@ void run_products(Precision in, Precision out, double bound, int count) {
                 if (out == Precision::kInt16)
                     exact = std::clamp(exact, -32768.0, 32767.0);
                 const auto index = static_cast<size_t>((n / lanes * p.m + row) * lanes + n % lanes);
-                const double error = std::fabs(read(m, p.dst, index, out) - exact);
+                const double error = std::fabs(read_number(m, p.dst, index, out) - exact);
                 worst = std::max(worst, floating(in) ? error / (size + 1e-6) : error);
             }
         }

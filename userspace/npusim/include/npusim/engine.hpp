@@ -62,8 +62,9 @@ enum class RegisterMap : uint8_t { kRk3588, kRk3576 };
 
 struct EngineOptions {
     bool reference_path = false;  ///< plain loops (the oracle) instead of the blocked kernels
-    /// Upper bound. A task runs on the calling thread: blocks of one task are too short to gain
-    /// from more, and the cores of a chip run in parallel anyway.
+    /// Threads one task may use, the calling one included. Convolutions of four million products
+    /// and more are shared unless they read a tensor beside; the bytes left in memory and the
+    /// order of the accesses do not depend on it.
     unsigned threads = 1;
     RegisterMap map = RegisterMap::kRk3588;
 };

@@ -53,7 +53,6 @@ class DepthwiseConv final : public ConvUnit {
     [[nodiscard]] uint32_t group() const override { return kBlock; }
 
     void compute(const ConvRun& run, int32_t* out) override {
-        const auto sums = scratch(sums_, size_t{run.pixels} * kBlock);
         for (uint32_t c = 0; c < run.channels; c += kBlock) {
             int32_t* block = out + size_t{c} * run.pixels;
             const uint32_t surface = (run.channel + c) / kBlock;
@@ -61,19 +60,31 @@ class DepthwiseConv final : public ConvUnit {
                 std::fill(block, block + size_t{run.pixels} * kBlock, 0);
                 continue;
             }
-            const size_t window = window_offset_count_;
-            accumulate({features_.data() + surface * plane(), pixel_offset_.data() + run.pixel,
-                        window_offset_.data(), unpacked_.data() + surface * window * kBlock, window,
-                        run.pixels, block, sums.data()});
-            const bool use_ow = run.ow != nullptr && conv_.sum_enabled;
-            if (use_ow || conv_.truncate != 0)
-                finish(use_ow ? run.ow + c : nullptr, run.pixels, block);
+            const int32_t* ow = run.ow != nullptr && conv_.sum_enabled ? run.ow + c : nullptr;
+            for (uint32_t first = 0; first < run.pixels; first += kTile) {
+                const uint32_t pixels = std::min(kTile, run.pixels - first);
+                compute_tile(surface, run.pixel + first, pixels, ow,
+                             block + size_t{first} * kBlock);
+            }
         }
     }
 
     void compute(const ConvRun&, float*) override {}
 
  private:
+    static constexpr uint32_t kTile = 64;  ///< pixels whose sums fit on the stack
+
+    void compute_tile(uint32_t surface, uint32_t pixel, uint32_t pixels, const int32_t* ow,
+                      int32_t* block) const {
+        int32_t sums[kTile * kBlock];
+        const size_t window = window_offset_count_;
+        accumulate({features_.data() + surface * plane(), pixel_offset_.data() + pixel,
+                    window_offset_.data(), unpacked_.data() + surface * window * kBlock, window,
+                    pixels, block, sums});
+        if (ow != nullptr || conv_.truncate != 0)
+            finish(ow, sums, pixels, block);
+    }
+
     [[nodiscard]] size_t plane() const { return size_t{window_.width} * window_.height * kBlock; }
 
     bool load_features(Transfer& transfer) {
@@ -121,12 +132,12 @@ class DepthwiseConv final : public ConvUnit {
             });
     }
 
-    void finish(const int32_t* ow, size_t pixels, int32_t* block) {
+    void finish(const int32_t* ow, const int32_t* sums, size_t pixels, int32_t* block) const {
         for (size_t p = 0; p < pixels; ++p) {
             for (uint32_t l = 0; l < kBlock; ++l) {
                 int64_t value = block[p * kBlock + l];
                 if (ow != nullptr)
-                    value += int64_t{sums_[p * kBlock + l]} * ow[l];
+                    value += int64_t{sums[p * kBlock + l]} * ow[l];
                 block[p * kBlock + l] =
                     saturate32(shift_round(value, conv_.truncate, conv_.truncate_round));
             }
@@ -138,7 +149,7 @@ class DepthwiseConv final : public ConvUnit {
     uint32_t surfaces_ = 0;
     size_t window_offset_count_ = 0;
     std::vector<int16_t> features_, unpacked_;
-    std::vector<int32_t> pixel_offset_, window_offset_, sums_;
+    std::vector<int32_t> pixel_offset_, window_offset_;
 };
 
 }  // namespace

@@ -3,13 +3,56 @@
 // padded input window is kept as [surface][y][x][16] and every kernel position is an offset in it.
 #include <algorithm>
 #include <cstring>
+#include <limits>
 #include <vector>
 
 #include "conv.hpp"
 #include "gemm_int8.hpp"
+#include "simd.hpp"
 
 namespace npusim {
 namespace {
+
+/// The last steps on the accumulators of sixteen channels.
+struct FinishArgs {
+    int32_t* block;  ///< [pixels][16]
+    size_t pixels;
+    const int32_t* correction;  ///< per channel, subtracted modulo 2^32 as the kernels add
+    const int32_t* ow;          ///< per channel, for finish_sums()
+    const int32_t* sums;        ///< per pixel: zero-point sum, or null
+    uint32_t shift;
+    Round round;
+};
+
+int32_t subtract(int32_t a, int32_t b) {
+    return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
+}
+
+NPUSIM_CLONES void finish_plain(const FinishArgs& args) {
+    for (size_t p = 0; p < args.pixels; ++p) {
+        int32_t* v = args.block + p * kBlock;
+        for (uint32_t l = 0; l < kBlock; ++l)
+            v[l] = subtract(v[l], args.correction[l]);
+    }
+}
+
+NPUSIM_CLONES void finish_sums(const FinishArgs& args) {
+    const bool even = args.round == Round::kEven;
+    const int64_t half = args.shift == 0 ? 0 : (int64_t{1} << (args.shift - 1)) - (even ? 1 : 0);
+    const int64_t odd = args.shift != 0 && even ? 1 : 0;
+    const auto shift = static_cast<int32_t>(args.shift);
+    for (size_t p = 0; p < args.pixels; ++p) {
+        int32_t* v = args.block + p * kBlock;
+        const int32_t sum = args.sums != nullptr ? args.sums[p] : 0;
+        for (uint32_t l = 0; l < kBlock; ++l) {
+            const int64_t value = int64_t{sum} * args.ow[l] + subtract(v[l], args.correction[l]);
+            const int64_t shifted = (value + half + ((value >> shift) & odd)) >> shift;
+            v[l] = static_cast<int32_t>(
+                std::min<int64_t>(std::max<int64_t>(shifted, std::numeric_limits<int32_t>::min()),
+                                  std::numeric_limits<int32_t>::max()));
+        }
+    }
+}
 
 class Int8Conv final : public ConvUnit {
  public:
@@ -153,6 +196,18 @@ class Int8Conv final : public ConvUnit {
     }
 
     void pack_weights() {
+        switch (kernel_->unit) {
+            case 4:
+                return pack_weights_by<4>();
+            case 2:
+                return pack_weights_by<2>();
+            default:
+                return pack_weights_by<1>();
+        }
+    }
+
+    template <unsigned kUnit>
+    void pack_weights_by() {
         const uint32_t groups =
             (std::max(conv_.kernels, conv_.out_channels) + kGemmOutputs - 1) / kGemmOutputs;
         const size_t group_bytes = steps_ * kGemmStep * kGemmOutputs;
@@ -162,7 +217,6 @@ class Int8Conv final : public ConvUnit {
         std::fill(sums.begin(), sums.end(), 0);
         const size_t window = size_t{conv_.kernel_height} * conv_.kernel_width;
         const std::byte* raw = weights_.raw().data();
-        const unsigned unit = kernel_->unit;
         for_each_weight_run(conv_, [&](uint32_t k, uint32_t ky, uint32_t kx, uint32_t c0,
                                        size_t index, uint32_t count) {
             int8_t values[kWeightBlockChannels];
@@ -176,13 +230,14 @@ class Int8Conv final : public ConvUnit {
             for (uint32_t i = 0; i < count; ++i)
                 sum += values[i];
             sums[k] += sum;
-            int8_t* group = packed.data() + k / kGemmOutputs * group_bytes;
-            const uint32_t lane = k % kGemmOutputs;
-            for (uint32_t i = 0; i < count; i += unit) {
+            int8_t* to =
+                packed.data() + k / kGemmOutputs * group_bytes + size_t{k % kGemmOutputs} * kUnit;
+            const size_t position = size_t{ky} * conv_.kernel_width + kx;
+            for (uint32_t i = 0; i < count; i += kUnit) {
                 const uint32_t c = c0 + i;
-                const size_t step = c / kGemmStep * window + size_t{ky} * conv_.kernel_width + kx;
-                const size_t row = step * kGemmStep + c % kGemmStep;  // channel row of the step
-                std::memcpy(group + row * kGemmOutputs + lane * unit, values + i, unit);
+                // Channel row of the step.
+                const size_t row = (c / kGemmStep * window + position) * kGemmStep + c % kGemmStep;
+                std::memcpy(to + row * kGemmOutputs, values + i, kUnit);
             }
         });
     }
@@ -207,7 +262,7 @@ class Int8Conv final : public ConvUnit {
         const auto sums = scratch(sums_, outputs);
         const size_t window = size_t{conv_.kernel_height} * conv_.kernel_width;
         for (size_t p = 0; p < outputs; ++p) {
-            int64_t sum = 0;
+            int32_t sum = 0;  // below 2^17 products of 2^7
             for (size_t k = 0; k < window; ++k)
                 sum +=
                     channel_sum[static_cast<size_t>(pixel_offset_[p] + step_offset_[k]) / kBlock];
@@ -215,41 +270,25 @@ class Int8Conv final : public ConvUnit {
         }
     }
 
-    /// The kernels' sums are modulo 2^32, so is the correction.
-    static int32_t subtract(int32_t a, int32_t b) {
-        return static_cast<int32_t>(static_cast<uint32_t>(a) - static_cast<uint32_t>(b));
-    }
-
-    void finish(const ConvRun& run, uint32_t channel, int32_t* block) {
+    void finish(const ConvRun& run, uint32_t channel, int32_t* block) const {
+        static constexpr int32_t kNoOw[kBlock] = {};
         const bool use_ow = run.ow != nullptr && conv_.sum_enabled;
         for (uint32_t half = 0; half < 2; ++half, block += size_t{run.pixels} * kBlock) {
             const int32_t* weight_sum = &weight_sum_[run.channel + channel + half * kBlock];
             int32_t correction[kBlock];
             for (uint32_t l = 0; l < kBlock; ++l)
                 correction[l] = kernel_->biased_feature ? weight_sum[l] * 128 : 0;
-            if (!use_ow && conv_.truncate == 0) {
-                for (size_t p = 0; p < run.pixels; ++p) {
-                    for (uint32_t l = 0; l < kBlock; ++l)
-                        block[p * kBlock + l] = subtract(block[p * kBlock + l], correction[l]);
-                }
-                continue;
-            }
-            const int32_t* ow = use_ow ? run.ow + channel + half * kBlock : nullptr;
-            add_sums(run, correction, ow, block);
-        }
-    }
-
-    void add_sums(const ConvRun& run, const int32_t* correction, const int32_t* ow,
-                  int32_t* block) {
-        for (size_t p = 0; p < run.pixels; ++p) {
-            const int64_t sum = ow != nullptr ? sums_[run.pixel + p] : 0;
-            for (uint32_t l = 0; l < kBlock; ++l) {
-                int64_t value = subtract(block[p * kBlock + l], correction[l]);
-                if (ow != nullptr)
-                    value += sum * ow[l];
-                block[p * kBlock + l] =
-                    saturate32(shift_round(value, conv_.truncate, conv_.truncate_round));
-            }
+            const FinishArgs args{block,
+                                  run.pixels,
+                                  correction,
+                                  use_ow ? run.ow + channel + half * kBlock : kNoOw,
+                                  use_ow ? sums_.data() + run.pixel : nullptr,
+                                  conv_.truncate,
+                                  conv_.truncate_round};
+            if (use_ow || conv_.truncate != 0)
+                finish_sums(args);
+            else
+                finish_plain(args);
         }
     }
 
@@ -260,8 +299,7 @@ class Int8Conv final : public ConvUnit {
     size_t steps_ = 0;
     std::vector<uint8_t> bytes_;
     std::vector<int16_t> shorts_;
-    std::vector<int32_t> step_offset_, pixel_offset_, channel_sum_, weight_sum_;
-    std::vector<int64_t> sums_;
+    std::vector<int32_t> step_offset_, pixel_offset_, channel_sum_, weight_sum_, sums_;
     std::vector<int8_t> packed_;
 };
 

@@ -196,6 +196,8 @@ void decode_feature_mode(const BlockRegs& regs, DpuDesc& dpu, Refusals& no) {
                "MC_SURF_OUT is not documented");
     no.require(dpu.out != Precision::kTf32, dpu_regs::kDataFormat, format,
                "OUT_PRECISION 7 (tf32) exists only in CNA and CORE");
+    no.require(dpu.out != Precision::kInt4, dpu_regs::kDataFormat, format,
+               "OUT_PRECISION 6 (int4) is not documented");
     no.require(is_float(dpu.proc) == is_float(dpu.in), dpu_regs::kDataFormat, format,
                "IN_PRECISION and PROC_PRECISION mix integer and float");
 }

@@ -50,15 +50,22 @@ struct StageArgs {
     Scale scale;
 };
 
-// The usual convolution tail: add the bias, multiply, one shift for both signs.
+// The usual convolution tail: add the bias, multiply, one shift for both signs. The bias is
+// multiplied first, so that what is left per element is a 32 x 32 bit product.
 NPUSIM_CLONES void add_multiply(const StageArgs& args) {
     const int64_t half = args.scale.half[0];
     const int64_t odd = args.scale.odd[0];
     const int32_t shift = args.scale.shift[0];
+    int32_t mul[kBlock];
+    int64_t bias[kBlock];
+    for (uint32_t l = 0; l < kBlock; ++l) {
+        mul[l] = args.mul[l];
+        bias[l] = int64_t{args.alu[l]} * args.mul[l];
+    }
     for (size_t p = 0; p < args.pixels; ++p) {
         int32_t* v = args.values + p * kBlock;
         for (uint32_t l = 0; l < kBlock; ++l) {
-            const int64_t product = (int64_t{v[l]} + args.alu[l]) * args.mul[l];
+            const int64_t product = int64_t{v[l]} * mul[l] + bias[l];
             v[l] = clamp32((product + half + ((product >> shift) & odd)) >> shift);
         }
     }
@@ -137,15 +144,17 @@ struct OperandArgs {
     int32_t* values;
     const int32_t* operand;
     size_t count;
-    int64_t scale, before, after;  ///< offsets before and after the multiplication
+    int32_t scale;
+    int64_t before, after;  ///< offsets before and after the multiplication
     int64_t half, odd;
     int32_t shift;
 };
 
 // The usual residual connection: converted operand added to the main data.
 NPUSIM_CLONES void add_converted(const OperandArgs& args) {
+    const int64_t before = args.before * args.scale;
     for (size_t i = 0; i < args.count; ++i) {
-        const int64_t product = (args.operand[i] + args.before) * args.scale;
+        const int64_t product = int64_t{args.operand[i]} * args.scale + before;
         const int64_t shifted =
             (product + args.half + ((product >> args.shift) & args.odd)) >> args.shift;
         args.values[i] = clamp32(int64_t{args.values[i]} + clamp32(shifted + args.after));
@@ -214,15 +223,17 @@ void elementwise(const DpuBlock<int32_t>& block) {
 struct OutputArgs {
     int32_t* values;
     size_t count;
-    int64_t scale, before, after;
+    int32_t scale;
+    int64_t before, after;
     int64_t half, odd;
     int32_t shift;
     int64_t low, high;
 };
 
 NPUSIM_CLONES void convert(const OutputArgs& args) {
+    const int64_t before = args.before * args.scale;
     for (size_t i = 0; i < args.count; ++i) {
-        const int64_t product = (args.values[i] + args.before) * args.scale;
+        const int64_t product = int64_t{args.values[i]} * args.scale + before;
         const int64_t shifted =
             (product + args.half + ((product >> args.shift) & args.odd)) >> args.shift;
         args.values[i] =

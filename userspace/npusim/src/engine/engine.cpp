@@ -8,7 +8,7 @@ namespace npusim {
 
 struct TaskEngine::State {
     explicit State(EngineOptions engine_options)
-        : options(engine_options), pipeline(engine_options.reference_path) {}
+        : options(engine_options), pipeline(engine_options.reference_path, engine_options.threads) {}
 
     EngineOptions options;
     Pipeline pipeline;

@@ -6,6 +6,7 @@
 #include <type_traits>
 
 #include "elements.hpp"
+#include "simd.hpp"
 
 namespace npusim {
 
@@ -21,14 +22,18 @@ namespace {
 // Pixels handled at once: accumulators of 32 channels stay in the first-level caches.
 constexpr uint32_t kChunkPixels = 256;
 
+// Multiplications below which waking threads costs more than they save.
+constexpr uint64_t kSharedMacs = 4'000'000;
+
 uint32_t blocks_up(uint32_t channels, uint32_t group) {
     return (channels + group - 1) / group * group;
 }
 
 }  // namespace
 
-Pipeline::Pipeline(bool reference_path)
+Pipeline::Pipeline(bool reference_path, unsigned threads)
     : reference_path_(reference_path),
+      pool_(threads > 1 ? std::make_unique<WorkerPool>(threads) : nullptr),
       reference_(make_reference_conv()),
       int8_(make_int8_conv()),
       depthwise_(make_depthwise_conv()),
@@ -101,9 +106,27 @@ bool Pipeline::run_dpu(TaskDesc& task, ConvUnit* conv) {
                               : run_domain(task, conv, int_values_, int_operand_);
 }
 
+bool Pipeline::worth_sharing(const TaskDesc& task) const {
+    if (pool_ == nullptr || !task.conv_enabled || (task.dpu.ew.op && task.dpu.ew.from_memory))
+        return false;
+    const ConvDesc& conv = task.conv;
+    const uint64_t depth = conv.depthwise ? 1 : weight_lanes(conv);
+    return uint64_t{conv.out_width} * conv.out_height * conv.out_channels * conv.kernel_width *
+               conv.kernel_height * depth >=
+           kSharedMacs;
+}
+
+void Pipeline::fill_ow(const DpuDesc& dpu, uint32_t channel, std::span<int32_t> ow) const {
+    const uint32_t loaded = dpu.ow_from_memory ? blocks_up(dpu.channels, 2 * kBlock) : 0;
+    for (uint32_t i = 0; i < ow.size(); ++i)
+        ow[i] = channel + i < loaded ? bs_.ow(channel + i) : dpu.ow_operand;
+}
+
 template <typename T>
 bool Pipeline::run_domain(const TaskDesc& task, ConvUnit* conv, std::vector<T>& values,
                           std::vector<T>& operand) {
+    if (conv != nullptr && worth_sharing(task))
+        return run_shared(task, *conv, values, operand);
     const DpuDesc& dpu = task.dpu;
     const uint32_t group = conv != nullptr ? conv->group() : kBlock;
     const uint32_t pixels = dpu.width * dpu.height;
@@ -111,10 +134,7 @@ bool Pipeline::run_domain(const TaskDesc& task, ConvUnit* conv, std::vector<T>& 
     const auto other = scratch(operand, size_t{kBlock} * kChunkPixels);
     const auto ow = scratch(ow_, group);
     for (uint32_t channel = 0; channel < dpu.channels; channel += group) {
-        for (uint32_t i = 0; i < group; ++i)
-            ow[i] = dpu.ow_from_memory && channel + i < blocks_up(dpu.channels, 2 * kBlock)
-                        ? bs_.ow(channel + i)
-                        : dpu.ow_operand;
+        fill_ow(dpu, channel, ow);
         for (uint32_t first = 0; first < pixels; first += kChunkPixels) {
             const uint32_t count = std::min(kChunkPixels, pixels - first);
             if (conv != nullptr)
@@ -133,33 +153,40 @@ bool Pipeline::run_domain(const TaskDesc& task, ConvUnit* conv, std::vector<T>& 
 template <typename T>
 bool Pipeline::run_chunk(const TaskDesc& task, const Chunk& chunk, T* values, T* operand) {
     const DpuDesc& dpu = task.dpu;
+    if (dpu.flying && !read_main(dpu, chunk, values))
+        return false;
+    if (dpu.ew.op && !read_operand(dpu, chunk, operand))
+        return false;
+    calculate(dpu, chunk, values, dpu.ew.op ? operand : nullptr);
+    return emit(task, chunk, values);
+}
+
+template <typename T>
+void Pipeline::calculate(const DpuDesc& dpu, const Chunk& chunk, T* values,
+                         const T* operand) const {
     DpuBlock<T> block{};
     block.desc = &dpu;
     block.lut = &lut_;
     block.pixels = chunk.pixels;
     block.values = values;
+    block.operand = operand;
     fill_stage(dpu.bs, bs_, chunk.channel, block.bs);
     fill_stage(dpu.bn, bn_, chunk.channel, block.bn);
-    if (dpu.flying && !read_main(dpu, chunk, values))
-        return false;
-    if (dpu.ew.op) {
-        if (!read_operand(dpu, chunk, operand))
-            return false;
-        block.operand = operand;
-    }
     if constexpr (std::is_same_v<T, float>)
         dpu_float(block);
     else if (reference_path_)
         dpu_reference(block);
     else
         dpu_fast(block);
-    return emit(task, chunk, values);
 }
 
 template <typename T>
 bool Pipeline::read_atoms(const DpuDesc& dpu, const Chunk& chunk, const CubeDesc& cube,
                           int64_t surface, Precision precision, uint32_t lane, T* to) {
     const uint32_t atom = atom_channels(precision);
+    // An atom wider than a block (int4) is read in parts.
+    const uint32_t skip = (chunk.channel + lane) % atom;
+    const uint32_t lanes = std::min(atom - skip, kBlock - lane);
     const int64_t base = cube.base + surface * cube.surface_pitch;
     const bool dense = cube.row_pitch == int64_t{dpu.width} * kAtomBytes;
     uint32_t done = 0;
@@ -174,11 +201,12 @@ bool Pipeline::read_atoms(const DpuDesc& dpu, const Chunk& chunk, const CubeDesc
             return false;
         for (uint32_t p = 0; p < run; ++p) {
             T* out = to + size_t{done + p} * kBlock + lane;
-            for (uint32_t l = 0; l < std::min(atom, kBlock - lane); ++l) {
+            const size_t from = size_t{p} * atom + skip;
+            for (uint32_t l = 0; l < lanes; ++l) {
                 if constexpr (std::is_same_v<T, float>)
-                    out[l] = load_float(data.data(), size_t{p} * atom + l, precision);
+                    out[l] = load_float(data.data(), from + l, precision);
                 else
-                    out[l] = load_int(data.data(), size_t{p} * atom + l, precision);
+                    out[l] = load_int(data.data(), from + l, precision);
             }
         }
         done += run;
@@ -271,10 +299,23 @@ bool Pipeline::read_operand(const DpuDesc& dpu, const Chunk& chunk, T* operand) 
 
 namespace {
 
+/// The common case of pack(): sixteen int8 lanes per pixel.
+NPUSIM_CLONES void pack_int8(const int32_t* values, uint32_t pixels, std::byte* to) {
+    auto* bytes = reinterpret_cast<int8_t*>(to);
+    for (size_t i = 0; i < size_t{pixels} * kBlock; ++i)
+        bytes[i] = static_cast<int8_t>(values[i]);
+}
+
 /// Packs one output surface of a block: lanes [lane, lane + atom) of every pixel.
 template <typename T>
 void pack(const T* values, uint32_t pixels, uint32_t lane, Precision precision, std::byte* to) {
     const uint32_t atom = atom_channels(precision);
+    if constexpr (std::is_same_v<T, int32_t>) {
+        if (precision == Precision::kInt8) {
+            pack_int8(values, pixels, to);
+            return;
+        }
+    }
     for (uint32_t p = 0; p < pixels; ++p, to += kAtomBytes) {
         const T* from = values + size_t{p} * kBlock + lane;
         switch (precision) {
@@ -315,15 +356,86 @@ bool Pipeline::emit(const TaskDesc& task, const Chunk& chunk, const T* values) {
     const auto atoms = scratch(atoms_, size_t{chunk.pixels} * kAtomBytes);
     for (uint32_t lane = 0; lane < kBlock && chunk.channel + lane < dpu.channels; lane += atom) {
         pack(values, chunk.pixels, lane, dpu.out, atoms.data());
-        const uint32_t surface = (chunk.channel + lane) / atom;
-        if (dpu.to_ppu) {
-            const size_t place = (size_t{surface} * dpu.width * dpu.height + chunk.first);
-            std::memcpy(ppu_input_.data() + place * kAtomBytes, atoms.data(), atoms.size());
+        if (!deliver(dpu, (chunk.channel + lane) / atom, chunk, atoms))
+            return false;
+    }
+    return true;
+}
+
+bool Pipeline::deliver(const DpuDesc& dpu, uint32_t surface, const Chunk& chunk,
+                       std::span<const std::byte> atoms) {
+    if (dpu.to_ppu) {
+        const size_t place = (size_t{surface} * dpu.width * dpu.height + chunk.first);
+        std::memcpy(ppu_input_.data() + place * kAtomBytes, atoms.data(), atoms.size());
+    }
+    if (!dpu.to_memory)
+        return true;
+    if (dpu.transpose)
+        return write_transposed(dpu, surface, chunk, atoms);
+    // ORIG_CHANNEL ends the write: a surface of padding channels only is not written.
+    return surface * atom_channels(dpu.out) >= dpu.real_channels ||
+           write_surface(dpu, surface, chunk, atoms);
+}
+
+template <typename T>
+bool Pipeline::run_shared(const TaskDesc& task, ConvUnit& conv, std::vector<T>& values,
+                          std::vector<T>& operand) {
+    const DpuDesc& dpu = task.dpu;
+    const uint32_t group = conv.group();
+    const uint32_t atom = atom_channels(dpu.out);
+    const uint32_t pixels = dpu.width * dpu.height;
+    const size_t chunks = (pixels + kChunkPixels - 1) / kChunkPixels;
+    const size_t groups = (dpu.channels + group - 1) / group;
+    const size_t own = size_t{group} * kChunkPixels;
+    const auto value = scratch(values, own * pool_->workers());
+    const auto other = scratch(operand, size_t{kBlock} * kChunkPixels);
+    if (dpu.ew.op && !read_operand(dpu, Chunk{0, 0, kChunkPixels}, other.data()))
+        return false;
+    const auto ow = scratch(ow_, groups * group);
+    fill_ow(dpu, 0, ow);
+    const auto atoms = scratch(shared_atoms_, groups * group / atom * pixels * kAtomBytes);
+    const auto chunk_of = [&](size_t index) {
+        const auto first = static_cast<uint32_t>(index % chunks) * kChunkPixels;
+        return Chunk{static_cast<uint32_t>(index / chunks) * group, first,
+                     std::min(kChunkPixels, pixels - first)};
+    };
+    // Calls visit(chunk of one block, its offset in the group, surface, packed atoms).
+    const auto for_each_part = [&](const Chunk& whole, auto visit) {
+        for (uint32_t c = 0; c < group && whole.channel + c < dpu.channels; c += kBlock) {
+            for (uint32_t lane = c; lane < c + kBlock && whole.channel + lane < dpu.channels;
+                 lane += atom) {
+                const uint32_t surface = (whole.channel + lane) / atom;
+                const size_t place = (size_t{surface} * pixels + whole.first) * kAtomBytes;
+                if (!visit(Chunk{whole.channel + c, whole.first, whole.pixels}, lane, surface,
+                           atoms.subspan(place, size_t{whole.pixels} * kAtomBytes)))
+                    return false;
+            }
         }
-        if (!dpu.to_memory)
-            continue;
-        const bool ok = dpu.transpose ? write_transposed(dpu, surface, chunk, atoms)
-                                      : write_surface(dpu, surface, chunk, atoms);
+        return true;
+    };
+    auto job = [&](size_t index, unsigned worker) {
+        const Chunk whole = chunk_of(index);
+        T* result = value.data() + worker * own;
+        conv.compute(ConvRun{whole.channel, group, whole.first, whole.pixels,
+                             dpu.ow ? ow.data() + whole.channel : nullptr},
+                     result);
+        (void)for_each_part(
+            whole, [&](const Chunk& chunk, uint32_t lane, uint32_t, std::span<std::byte> to) {
+                T* block = result + size_t{lane / kBlock * kBlock} * whole.pixels;
+                if (lane % kBlock == 0)
+                    calculate(dpu, chunk, block, dpu.ew.op ? other.data() : nullptr);
+                pack(block, whole.pixels, lane % kBlock, dpu.out, to.data());
+                return true;
+            });
+    };
+    pool_->run(groups * chunks, job);
+    // Memory sees the writes in the order of one thread.
+    for (size_t index = 0; index < groups * chunks; ++index) {
+        const bool ok = for_each_part(
+            chunk_of(index),
+            [&](const Chunk& chunk, uint32_t, uint32_t surface, std::span<const std::byte> from) {
+                return deliver(dpu, surface, chunk, from);
+            });
         if (!ok)
             return false;
     }
