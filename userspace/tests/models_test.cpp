@@ -7,7 +7,6 @@
 #include <cstdio>
 #include <cstring>
 #include <optional>
-#include <random>
 #include <sstream>
 
 #include "input.hpp"
@@ -300,56 +299,5 @@ TEST_CASE("multiple_input lies within one step of its float graph", "[models][sh
         worst = std::max(worst, std::abs(got - static_cast<int>(code)));
     }
     CHECK(worst <= 1);
-}
-
-namespace {
-
-/// Compares one float16 model with its float graph on random input.
-void check_float16(const std::string& name) {
-    const auto path = shared_file(name + ".rknn");
-    const auto onnx = shared_file(name + ".onnx");
-    if (path.empty() || onnx.empty())
-        return;
-    std::mt19937 random(3);
-    std::vector<float> values(40 * 151);
-    for (float& value : values)
-        value = std::normal_distribution<float>(0, 1)(random);
-    const auto reference = onnx_output(onnx, {values});
-    Input input;
-    input.type = RKNN_TENSOR_FLOAT32;
-    const auto bytes = std::as_bytes(std::span(values));
-    input.bytes.assign(bytes.begin(), bytes.end());
-    const auto out = run_model(path, "sim", {input}, 0, true);
-    REQUIRE(out.has_value());
-    const auto got = floats(out->front());
-    REQUIRE(got.size() == reference.size());
-    float largest = 0;
-    float worst = 0;
-    for (size_t i = 0; i < got.size(); ++i) {
-        largest = std::max(largest, std::abs(reference[i]));
-        worst = std::max(worst, std::abs(got[i] - reference[i]));
-    }
-    // Each of at most 16 layers rounds inputs, weights and results to 11 bits: 3 * 2^-11 of the
-    // range per layer, adding up like independent errors, four times that as margin; tables add
-    // 2^-10.
-    INFO(name << ": worst " << worst << " of " << largest);
-    constexpr float kSmallest = 1.0f / (1 << 24);  // step of the smallest float16 numbers
-    CHECK(worst <= largest * (4 * 3 * 4.0f / 2048 + 1.0f / 1024) + 4 * kSmallest);
-}
-
-}  // namespace
-
-TEST_CASE("float16 models lie within float16 error of their graphs", "[models][shared]") {
-    const char* name = GENERATE("sub_after_first_conv", "sub_after_first_relu", "sub_after_f2_conv",
-                                "sub_fix_f2_out", "sub_fix_after_rm", "sub_fix_after_pad",
-                                "sub_fix_after_f1_1", "sub_fix_after_slice", "sub_fix_add_out");
-    check_float16(std::string("audio_fp16/") + name);
-}
-
-// Known to fall short: the NPU model writes eight surfaces of the depthwise layer's float32 result
-// where the file reserves six, over the neighbour in the arena or over the end of the output.
-TEST_CASE("float16 models with a wide intermediate", "[models][shared][!mayfail]") {
-    const char* name = GENERATE("sub_fix_after_swish", "sub_fix_after_block0");
-    check_float16(std::string("audio_fp16/") + name);
 }
 #endif

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: MIT
-// Fuzz target: register streams of any content, decoded and executed on a small memory.
-#include <algorithm>
+// Fuzz target: register streams and chains of tasks of any content, decoded and executed on a
+// small memory.
 #include <array>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
+#include <cstdio>
+#include <cstdlib>
 #include <memory>
 #include <vector>
 
+#include "decode.hpp"
+#include "input.hpp"
 #include "npuregs/regcmd.hpp"
 #include "npusim/npu.hpp"
 #include "npusim/regfile.hpp"
@@ -15,27 +16,57 @@
 
 namespace {
 
-constexpr uint64_t kMemorySize = 256 * 1024;
-constexpr size_t kMaxTasks = 4;
-constexpr size_t kMaxWords = 4096;
-constexpr std::array<uint32_t, 4> kEnables = {0x0d, 0x1d, 0x18, 0x60};
+using namespace npusim_fuzz;  // NOLINT: one program
 
-/// Hands out the input byte by byte; zeros behind its end.
-class Input {
- public:
-    explicit Input(std::span<const uint8_t> bytes) : bytes_(bytes) {}
-    [[nodiscard]] bool empty() const { return bytes_.empty(); }
-    template <typename T>
-    T take() {
-        T value{};
-        const size_t n = std::min(sizeof(T), bytes_.size());
-        std::memcpy(&value, bytes_.data(), n);
-        bytes_ = bytes_.subspan(n);
-        return value;
+constexpr std::array<uint32_t, 5> kEnables = {0x0d, 0x1d, 0x18, 0x60, 0x78};
+// Work above this is refused before it runs: it would only slow the search down.
+constexpr uint64_t kMaxWork = 1U << 20;
+
+uint64_t work_of(const npusim::TaskDesc& task) {
+    uint64_t work = 0;
+    if (task.conv_enabled) {
+        const npusim::ConvDesc& c = task.conv;
+        const uint64_t window = uint64_t{c.kernel_width} * c.kernel_height;
+        work += uint64_t{c.out_width} * c.out_height * c.out_channels * window *
+                (c.depthwise ? 1 : c.channels);
+        work += uint64_t{c.width} * c.height * c.channels + c.channels * window * c.kernels;
     }
+    if (task.dpu_enabled)
+        work += uint64_t{task.dpu.width} * task.dpu.height * task.dpu.channels;
+    if (task.ppu_enabled) {
+        const npusim::PpuDesc& p = task.ppu;
+        work += uint64_t{p.out_width} * p.out_height * p.in_channels * p.kernel_width *
+                    p.kernel_height +
+                uint64_t{p.in_width} * p.in_height;
+    }
+    return work;
+}
+
+/// The engine, but for tasks that would take long.
+class BoundedRunner final : public npusim::TaskRunner {
+ public:
+    BoundedRunner(const npusim::SocConfig& soc, bool reference) : map_(*soc.map) {
+        npusim::NpuOptions options;
+        options.reference_path = reference;
+        engine_ = npusim::make_engine_runner(soc, options);
+    }
+    std::optional<npusim::ExecError> run(const npusim::TaskRegs& regs, uint32_t mask,
+                                         npusim::DmaPort& dma) override {
+        // Lint must survive whatever the engine does.
+        (void)npusim::lint_task(regs, mask, map_);
+        npusim::TaskDesc task;
+        if (!npusim::decode_task(map_, regs, mask, task) && work_of(task) > kMaxWork)
+            return npusim::ExecError{npusim::ExecError::Kind::kRefused, "too long for the fuzzer"};
+        return engine_->run(regs, mask, dma);
+    }
+    void write_lut(uint32_t offset, uint32_t value) override { engine_->write_lut(offset, value); }
+    uint32_t read_lut() override { return engine_->read_lut(); }
+    void reset() override { engine_->reset(); }
+    const npusim::TaskWork& last_work() const override { return engine_->last_work(); }
 
  private:
-    std::span<const uint8_t> bytes_;
+    npusim::RegisterMap map_;
+    std::unique_ptr<npusim::TaskRunner> engine_;
 };
 
 /// Any words at all.
@@ -69,7 +100,7 @@ std::vector<uint64_t> shaped_stream(Input& input) {
                 value = 1U << (input.take<uint8_t>() % 32);
                 break;
             default:
-                value = input.take<uint16_t>() * 16U % static_cast<uint32_t>(kMemorySize);
+                value = input.take<uint16_t>() * 16U % kMemorySize;
                 break;
         }
         words.push_back(
@@ -80,36 +111,87 @@ std::vector<uint64_t> shaped_stream(Input& input) {
     return words;
 }
 
-void run_streams(Input& input, const npusim::SocConfig& soc, bool reference) {
+std::vector<uint64_t> next_stream(Input& input) {
+    return input.take<uint8_t>() % 8 == 0 ? raw_stream(input) : shaped_stream(input);
+}
+
+std::span<std::byte> fresh_memory() {
     static std::vector<std::byte> bytes(kMemorySize);
     std::fill(bytes.begin(), bytes.end(), std::byte{0x5a});
+    return bytes;
+}
+
+void run_streams(Input& input, const npusim::SocConfig& soc, bool reference) {
     npusim::RamMemory ram;
-    ram.add(0, bytes);
-    npusim::NpuOptions options;
-    options.reference_path = reference;
-    const auto runner = npusim::make_engine_runner(soc, options);
+    ram.add(0, fresh_memory());
+    BoundedRunner runner(soc, reference);
     npusim::RegFile regs;
     for (size_t task = 0; task < kMaxTasks && !input.empty(); ++task) {
-        std::vector<uint64_t> words =
-            input.take<uint8_t>() % 8 == 0 ? raw_stream(input) : shaped_stream(input);
-        words.resize(std::min(words.size(), kMaxWords));
-        const auto end = npusim::apply_stream(words, soc, regs, *runner);
+        const auto end = npusim::apply_stream(next_stream(input), soc, regs, runner);
         if (!end.error.empty() || !regs.check_start(end.enable_mask).empty())
             continue;
         const auto dma = npusim::make_direct_dma(ram);
-        // Lint must survive whatever the engine does.
-        (void)npusim::lint_task(regs.active(), end.enable_mask, *soc.map);
-        if (!runner->run(regs.active(), end.enable_mask, *dma))
+        if (!runner.run(regs.active(), end.enable_mask, *dma))
             regs.advance(end.enable_mask);
     }
+}
+
+/// A chip that lives as long as the process; every job starts after a reset.
+struct Chip {
+    explicit Chip(const npusim::SocConfig& soc) {
+        ram.add(0, fresh_memory());
+        npusim::NpuOptions options;
+        options.record_ranges = true;
+        options.make_runner = [&soc](unsigned core) {
+            return std::make_unique<BoundedRunner>(soc, core == 1);
+        };
+        npu = std::make_unique<npusim::Npu>(soc, ram, std::move(options));
+    }
+    npusim::RamMemory ram;
+    std::unique_ptr<npusim::Npu> npu;
+};
+
+/// Streams in memory, linked as the input says, started through the registers of one core.
+void run_job(Input& input, Chip& chip, const npusim::SocConfig& soc) {
+    chip.npu->assert_reset(7, true);
+    const auto memory = fresh_memory();
+    const uint32_t con = input.take<uint16_t>();
+    const uint32_t amounts = input.take<uint32_t>();
+    const uint32_t base = kStreams + input.take<uint8_t>() % kMaxTasks * kStreamBytes;
+    const unsigned core = input.take<uint8_t>() % soc.cores;
+    for (uint32_t i = 0; i < kMaxTasks && !input.empty(); ++i) {
+        auto words = next_stream(input);
+        words.resize(std::min<size_t>(words.size(), kStreamBytes / 8));
+        std::memcpy(memory.data() + kStreams + i * kStreamBytes, words.data(), words.size() * 8);
+    }
+    chip.npu->assert_reset(7, false);
+    namespace pc = npuregs::pc;
+    chip.npu->write(core, pc::kBaseAddress, base);
+    chip.npu->write(core, pc::kRegisterAmounts, amounts);
+    chip.npu->write(core, pc::kInterruptMask, 0xffffffff);
+    chip.npu->write(core, pc::kTaskCon, con);
+    chip.npu->write(core, pc::kOperationEnable, 1);
+    chip.npu->write(core, pc::kOperationEnable, 0);
+    if (!chip.npu->wait_idle(20000)) {
+        std::fprintf(stderr, "a job does not end\n");
+        std::abort();
+    }
+    (void)chip.npu->take_log();
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+    static const npusim::SocConfig& rk3588 = npusim::SocConfig::rk3588();
+    static const npusim::SocConfig& rk3576 = npusim::SocConfig::rk3576();
     Input input(std::span(data, size));
     const uint8_t mode = input.take<uint8_t>();
-    run_streams(input, mode & 1 ? npusim::SocConfig::rk3576() : npusim::SocConfig::rk3588(),
-                (mode & 2) != 0);
+    const npusim::SocConfig& soc = (mode & kRk3576) != 0 ? rk3576 : rk3588;
+    if ((mode & kJob) == 0) {
+        run_streams(input, soc, (mode & kReference) != 0);
+        return 0;
+    }
+    static Chip chips[2] = {Chip(rk3588), Chip(rk3576)};
+    run_job(input, chips[(mode & kRk3576) != 0 ? 1 : 0], soc);
     return 0;
 }
