@@ -122,8 +122,9 @@ class Validator {
         return {};
     }
 
-    /// The host reads and writes these tensors element by element: the native dims must hold all
-    /// the logical ones, inside the bytes that are reserved.
+    /// The host reads and writes these tensors element by element: the native dims, which may have
+    /// rows and columns to spare, must hold all the logical ones, inside the bytes that are
+    /// reserved.
     Status check_host_view(const GraphTensor& tensor, bool may_be_empty) const {
         const auto& dims = tensor.dims;
         if (!may_be_empty && std::any_of(dims.begin(), dims.end(), [](int32_t d) { return d < 1; }))
@@ -142,8 +143,10 @@ class Validator {
         const auto at = [](int32_t value) { return static_cast<uint64_t>(value); };
         const bool packed = tensor.order == Order::kNhwc;
         const bool holds =
-            positive && native[0] == dims[0] && native[2] == dims[2] && native[3] == dims[3] &&
-            (packed ? dims[1] == native[4] : at(dims[1]) <= at(native[1]) * at(native[4]));
+            positive && native[0] == dims[0] &&
+            (packed ? native[2] == dims[2] && native[3] == dims[3] && dims[1] == native[4]
+                    : native[2] >= dims[2] && native[3] >= dims[3] &&
+                          at(dims[1]) <= at(native[1]) * at(native[4]));
         if (!holds)
             return bad("the native dims of tensor '{}' do not hold its dims", tensor.name);
         const uint64_t pixels = at(native[2]) * at(native[3]);

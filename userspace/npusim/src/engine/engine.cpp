@@ -8,7 +8,8 @@ namespace npusim {
 
 struct TaskEngine::State {
     explicit State(EngineOptions engine_options)
-        : options(engine_options), pipeline(engine_options.reference_path, engine_options.threads) {}
+        : options(engine_options),
+          pipeline(engine_options.reference_path, engine_options.threads) {}
 
     EngineOptions options;
     Pipeline pipeline;
