@@ -5,7 +5,9 @@
 
 #include <algorithm>
 #include <cstring>
+#include <iterator>
 #include <memory>
+#include <span>
 
 #include "npy.hpp"
 #include "picture.hpp"
@@ -87,6 +89,28 @@ std::optional<rknn_tensor_type> npy_type(const std::string& descr) {
     return std::nullopt;
 }
 
+/// A shape without the dimensions that are 1.
+std::vector<uint32_t> squeezed(std::span<const uint32_t> shape) {
+    std::vector<uint32_t> out;
+    std::copy_if(shape.begin(), shape.end(), std::back_inserter(out),
+                 [](uint32_t dim) { return dim != 1; });
+    return out;
+}
+
+/// The order of an array of this shape: the input's own, or NCHW for an image. Dimensions of 1 may
+/// be missing, and a list of all elements is in the input's order. Nothing if the shape does not
+/// fit.
+std::optional<rknn_tensor_format> npy_format(std::span<const uint32_t> shape,
+                                             const rknn_tensor_attr& attr) {
+    const auto given = squeezed(shape);
+    if (given.size() <= 1 || given == squeezed({attr.dims, attr.n_dims}))
+        return attr.fmt;
+    if (attr.fmt != RKNN_TENSOR_NHWC || attr.n_dims != 4)
+        return std::nullopt;
+    const uint32_t nchw[] = {attr.dims[0], attr.dims[3], attr.dims[1], attr.dims[2]};
+    return given == squeezed(nchw) ? std::optional(RKNN_TENSOR_NCHW) : std::nullopt;
+}
+
 std::optional<InputData> load_npy(const std::string& path, const rknn_tensor_attr& attr,
                                   std::string& error) {
     auto array = read_npy(path, error);
@@ -94,7 +118,10 @@ std::optional<InputData> load_npy(const std::string& path, const rknn_tensor_att
         return std::nullopt;
     const auto type = npy_type(array->descr);
     if (!type) {
-        error = fmt::format("{}: the type {} is not supported", path, array->descr);
+        error = fmt::format(
+            "{}: the type {} is not supported; float32, float16, uint8, int8, int32, int64 and "
+            "bool are",
+            path, array->descr);
         return std::nullopt;
     }
     if (array->elements() != attr.n_elems) {
@@ -102,15 +129,17 @@ std::optional<InputData> load_npy(const std::string& path, const rknn_tensor_att
                             attr.name, attr.n_elems);
         return std::nullopt;
     }
+    const auto format = npy_format(array->shape, attr);
+    if (!format) {
+        error = fmt::format("{}: has the shape [{}], input '{}' has [{}]", path,
+                            fmt::join(array->shape, ", "), attr.name,
+                            fmt::join(attr.dims, attr.dims + attr.n_dims, ", "));
+        return std::nullopt;
+    }
     InputData out;
     out.bytes = std::move(array->data);
     out.type = *type;
-    out.fmt = attr.fmt;
-    if (attr.fmt == RKNN_TENSOR_NHWC && array->shape.size() == 4) {
-        const auto& s = array->shape;
-        const bool nhwc = std::equal(s.begin(), s.end(), attr.dims);
-        out.fmt = nhwc ? RKNN_TENSOR_NHWC : RKNN_TENSOR_NCHW;
-    }
+    out.fmt = *format;
     return out;
 }
 
@@ -118,7 +147,7 @@ std::optional<InputData> load_raw(const std::string& path, const rknn_tensor_att
                                   std::string& error) {
     auto bytes = read_bytes(path);
     if (!bytes) {
-        error = fmt::format("{}: cannot be read", path);
+        error = cannot(path, "read");
         return std::nullopt;
     }
     InputData out;

@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <memory>
@@ -53,6 +55,10 @@ uint64_t NpyArray::elements() const {
     return count;
 }
 
+std::string cannot(const std::string& path, const char* verb) {
+    return fmt::format("{}: cannot be {}: {}", path, verb, std::strerror(errno));
+}
+
 std::optional<std::vector<std::byte>> read_bytes(const std::string& path) {
     const File file(std::fopen(path.c_str(), "rb"), &std::fclose);
     if (!file)
@@ -68,8 +74,11 @@ std::optional<std::vector<std::byte>> read_bytes(const std::string& path) {
 }
 
 bool write_bytes(const std::string& path, std::span<const std::byte> data) {
-    const File file(std::fopen(path.c_str(), "wb"), &std::fclose);
-    return file && std::fwrite(data.data(), 1, data.size(), file.get()) == data.size();
+    File file(std::fopen(path.c_str(), "wb"), &std::fclose);
+    if (!file || std::fwrite(data.data(), 1, data.size(), file.get()) != data.size())
+        return false;
+    // A full disk shows when the buffer is written at last.
+    return std::fclose(file.release()) == 0;
 }
 
 std::optional<NpyArray> read_npy(const std::string& path, std::string& error) {
@@ -78,8 +87,10 @@ std::optional<NpyArray> read_npy(const std::string& path, std::string& error) {
         return std::nullopt;
     };
     const auto file = read_bytes(path);
-    if (!file)
-        return fail("cannot be read");
+    if (!file) {
+        error = cannot(path, "read");
+        return std::nullopt;
+    }
     const auto& bytes = *file;
     if (bytes.size() < 12 || std::memcmp(bytes.data(), "\x93NUMPY", 6) != 0)
         return fail("is no .npy file");
@@ -101,8 +112,17 @@ std::optional<NpyArray> read_npy(const std::string& path, std::string& error) {
     out.data.assign(bytes.begin() + static_cast<ptrdiff_t>(start + length), bytes.end());
     const size_t width =
         out.descr.size() < 3 ? 0 : std::strtoul(out.descr.c_str() + 2, nullptr, 10);
-    if (width == 0 || out.descr[0] == '>' || out.elements() * width > out.data.size())
+    if (width == 0 || width > 16 || out.descr[0] == '>')
         return fail("has a type that is not supported, or too little data");
+    // The shape may multiply to anything: count in what is there.
+    uint64_t left = out.data.size() / width;
+    for (const uint32_t dim : out.shape)
+        left = dim == 0 ? left : left / dim;
+    const bool empty = std::find(out.shape.begin(), out.shape.end(), 0u) != out.shape.end();
+    if (!empty && left == 0)
+        return fail("has a type that is not supported, or too little data");
+    if (out.elements() * width != out.data.size())
+        return fail("has more data than its shape takes");
     return out;
 }
 

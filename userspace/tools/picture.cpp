@@ -4,25 +4,77 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <climits>
 #include <cmath>
 #include <memory>
 
 #define STB_IMAGE_IMPLEMENTATION
 #define STB_IMAGE_STATIC
+#define STBI_NO_PNM
 #include <stb/stb_image.h>
 
+#include "npy.hpp"
+#include "pnm.hpp"
+
 namespace rknpu::tools {
+namespace {
+
+/// Grey or RGB pixels as another number of channels.
+Picture convert(const Picture& picture, uint32_t channels) {
+    Picture out{picture.height, picture.width, channels, {}};
+    const size_t count = size_t{picture.height} * picture.width;
+    out.pixels.reserve(count * channels);
+    for (size_t i = 0; i < count; ++i) {
+        const auto* pixel = &picture.pixels[i * picture.channels];
+        if (channels == 1 && picture.channels == 3) {
+            // The weights of ITU-R BT.601 in 1/256, as stb_image has them for the other formats.
+            const auto part = [&](size_t c) { return std::to_integer<uint32_t>(pixel[c]); };
+            out.pixels.push_back(
+                static_cast<std::byte>((part(0) * 77 + part(1) * 150 + part(2) * 29) >> 8));
+            continue;
+        }
+        for (uint32_t c = 0; c < channels; ++c)
+            out.pixels.push_back(c == 3 ? std::byte{255} : pixel[picture.channels == 3 ? c : 0]);
+    }
+    return out;
+}
+
+}  // namespace
 
 std::optional<Picture> read_picture(const std::string& path, uint32_t channels,
                                     std::string& error) {
+    const auto file = read_bytes(path);
+    if (!file) {
+        error = cannot(path, "read");
+        return std::nullopt;
+    }
+    // stb_image does not notice when these are too short, and takes one maximum for another.
+    if (is_pnm(*file)) {
+        auto picture = read_pnm(*file, error);
+        if (!picture) {
+            error = fmt::format("{}: {}", path, error);
+            return std::nullopt;
+        }
+        return picture->channels == channels ? std::move(picture) : convert(*picture, channels);
+    }
+    if (file->size() > INT_MAX) {
+        error = fmt::format("{}: is too large", path);
+        return std::nullopt;
+    }
     int width = 0;
     int height = 0;
     int stored = 0;
     const std::unique_ptr<stbi_uc, void (*)(void*)> pixels(
-        stbi_load(path.c_str(), &width, &height, &stored, static_cast<int>(channels)),
+        stbi_load_from_memory(reinterpret_cast<const stbi_uc*>(file->data()),
+                              static_cast<int>(file->size()), &width, &height, &stored,
+                              static_cast<int>(channels)),
         &stbi_image_free);
     if (!pixels) {
         error = fmt::format("{}: {}", path, stbi_failure_reason());
+        return std::nullopt;
+    }
+    if (width <= 0 || height <= 0) {
+        error = fmt::format("{}: has no pixels ({}x{})", path, width, height);
         return std::nullopt;
     }
     Picture out{static_cast<uint32_t>(height), static_cast<uint32_t>(width), channels, {}};

@@ -15,7 +15,9 @@ struct Picture {
     std::vector<std::byte> pixels;
 };
 
-/// Reads PNG, JPEG, BMP, PGM or PPM as `channels` channels (1 grey, 3 RGB, 4 RGBA).
+/// Reads PNG, JPEG, BMP, PGM or PPM as `channels` channels (1 grey, 3 RGB, 4 RGBA). Colours become
+/// grey by their weights, grey becomes equal colours. Where no alpha is wanted that of the file is
+/// dropped: transparent pixels show the colour that the file has for them.
 std::optional<Picture> read_picture(const std::string& path, uint32_t channels, std::string& error);
 
 /// Linear interpolation between the nearest pixels, as the model zoos' programs resize.

@@ -1,16 +1,22 @@
 // SPDX-License-Identifier: MIT
 // rknn-run: run a model on pictures, arrays or raw bytes and show what it says.
+#include <fcntl.h>
 #include <fmt/format.h>
 #include <rknn_api.h>
+#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
-#include <fstream>
+#include <map>
 #include <numeric>
+#include <optional>
+#include <utility>
 
 #include "input.hpp"
 #include "model.hpp"
@@ -39,20 +45,70 @@ struct Options {
     bool quiet = false;
 };
 
+/// Empty, or what is wrong with a number of seconds.
+std::string check_seconds(const std::string& text) {
+    char* end = nullptr;
+    const double value = std::strtod(text.c_str(), &end);
+    const bool good = !text.empty() && *end == '\0' && std::isfinite(value) && value >= 0;
+    return good ? "" : fmt::format("'{}' is no number of seconds", text);
+}
+
+/// Text on stdout. Whether all of it got there is asked once, by finish().
+template <typename... Args>
+void print(fmt::format_string<Args...> format, Args&&... args) {
+    const auto text = fmt::format(format, std::forward<Args>(args)...);
+    std::fwrite(text.data(), 1, text.size(), stdout);
+}
+
+/// False if what was printed did not reach its file (a full disk, a closed pipe).
+bool finish() {
+    if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
+        return true;
+    fmt::print(stderr, "{}\n", cannot("standard output", "written"));
+    return false;
+}
+
+/// The part of an output file's name that comes from the input.
+std::string output_stem(const std::string& input) {
+    return std::filesystem::path(input).stem().string();
+}
+
+/// False, with a message, when outputs of two of the inputs would go to one file.
+bool check_output_names(const Options& options, size_t per_run) {
+    if (options.raw_dir.empty() && options.npy_dir.empty())
+        return true;
+    std::map<std::string, std::string> seen;
+    for (size_t i = 0; i < options.inputs.size(); i += per_run) {
+        const auto& input = options.inputs[i];
+        const auto [entry, fresh] = seen.try_emplace(output_stem(input), input);
+        if (!fresh) {
+            fmt::print(stderr, "the outputs for {} and {} would both be written to {}_0\n",
+                       entry->second, input, entry->first);
+            return false;
+        }
+    }
+    return true;
+}
+
 int parse(int argc, char** argv, Options& options) {
     CLI::App app{"Run a .rknn model."};
     app.add_option("MODEL", options.model, "model file")->required();
     app.add_option("INPUT", options.inputs,
                    "PNG, JPEG, BMP, PGM or PPM picture, .npy array or raw bytes; for a model with "
-                   "several inputs one after the other, in their order")
+                   "several inputs one after the other, in their order. The size of raw bytes "
+                   "chooses their type: 1 byte an element is uint8 or bool, 2 float16, 4 float32, "
+                   "8 int64")
         ->required();
     app.add_option("--device", options.device, "drm (/dev/dri) or sim (NPU model in the process)")
         ->check(CLI::IsMember({"drm", "sim"}));
-    app.add_option("--top", options.top, "show the N largest values of the first output");
+    app.set_version_flag("--version", "rknn-run " RKNPU_VERSION);
+    app.add_option("--top", options.top, "show the N largest values of the first output")
+        ->check(CLI::NonNegativeNumber);
     app.add_option("--labels", options.labels, "text file with one class name per line");
     app.add_option("--raw", options.raw_dir, "write outputs to DIR in the model's own type");
     app.add_option("--npy", options.npy_dir, "write outputs to DIR as float32 .npy files");
-    app.add_option("--loop", options.loop, "repeat the inference for SECONDS");
+    app.add_option("--loop", options.loop, "repeat the inference for SECONDS")
+        ->check(CLI::Validator(check_seconds, ""));
     app.add_option("--cores,--core-mask", options.core_mask,
                    "cores: 0 any, 1, 2, 4 one of them, 3 two, 7 three, 65535 all");
     app.add_flag("--sram", options.sram, "internal tensors in on-chip memory where it is free");
@@ -66,18 +122,32 @@ int parse(int argc, char** argv, Options& options) {
     return 0;
 }
 
-std::vector<std::string> read_labels(const std::string& path) {
+/// One name per line; nothing, with a message, if the file cannot be read.
+std::optional<std::vector<std::string>> read_labels(const std::string& path) {
     std::vector<std::string> out;
-    std::ifstream file(path);
-    for (std::string line; std::getline(file, line);)
+    if (path.empty())
+        return out;
+    const auto bytes = read_bytes(path);
+    if (!bytes) {
+        fmt::print(stderr, "{}\n", cannot(path, "read"));
+        return std::nullopt;
+    }
+    std::string line;
+    for (const std::byte byte : *bytes) {
+        if (byte == std::byte{'\n'})
+            out.push_back(std::exchange(line, {}));
+        else
+            line += static_cast<char>(byte);
+    }
+    if (!line.empty())
         out.push_back(line);
     return out;
 }
 
 class Runner {
  public:
-    Runner(const Options& options, Model& model)
-        : options_(options), model_(model), labels_(read_labels(options.labels)) {}
+    Runner(const Options& options, Model& model, std::vector<std::string> labels)
+        : options_(options), model_(model), labels_(std::move(labels)) {}
 
     /// One inference on inputs [first, first + inputs of the model). False on failure.
     bool run(size_t first) {
@@ -180,7 +250,7 @@ class Runner {
             if (order[i] < labels_.size())
                 line += fmt::format(" ({})", labels_[order[i]]);
         }
-        fmt::print("{}: {}\n", path, line);
+        print("{}: {}\n", path, line);
     }
 
     void show_summary(const std::string& path, size_t output) const {
@@ -188,21 +258,20 @@ class Runner {
         const auto& attr = model_.outputs()[output];
         const auto [low, high] = std::minmax_element(values.begin(), values.end());
         const double sum = std::accumulate(values.begin(), values.end(), 0.0);
-        fmt::print("{}: output {} '{}' {}: min {:g}, max {:g}, mean {:g}\n", path, output,
-                   attr.name, shape_text(attr), values.empty() ? 0 : *low,
-                   values.empty() ? 0 : *high,
-                   values.empty() ? 0 : sum / static_cast<double>(values.size()));
+        print("{}: output {} '{}' {}: min {:g}, max {:g}, mean {:g}\n", path, output, attr.name,
+              shape_text(attr), values.empty() ? 0 : *low, values.empty() ? 0 : *high,
+              values.empty() ? 0 : sum / static_cast<double>(values.size()));
     }
 
     void show_layers() const {
         rknn_perf_detail detail{};
         if (rknn_query(model_.context(), RKNN_QUERY_PERF_DETAIL, &detail, sizeof(detail)) ==
             RKNN_SUCC)
-            fmt::print("{}", detail.perf_data);
+            print("{}", detail.perf_data);
     }
 
     void save(size_t first) {
-        const auto stem = std::filesystem::path(options_.inputs[first]).stem().string();
+        const auto stem = output_stem(options_.inputs[first]);
         for (uint32_t i = 0; i < results_.size(); ++i) {
             const auto name = fmt::format("{}_{}", stem, i);
             const auto& attr = model_.outputs()[i];
@@ -220,11 +289,15 @@ class Runner {
     bool save_raw(const std::string& path, uint32_t index) const {
         rknn_output output{};
         output.index = index;
-        if (rknn_outputs_get(model_.context(), 1, &output, nullptr) != RKNN_SUCC)
+        if (rknn_outputs_get(model_.context(), 1, &output, nullptr) != RKNN_SUCC) {
+            errno = EIO;
             return false;
+        }
         const bool good =
             write_bytes(path, {static_cast<const std::byte*>(output.buf), output.size});
+        const int reason = errno;
         rknn_outputs_release(model_.context(), 1, &output);
+        errno = reason;
         return good;
     }
 
@@ -234,7 +307,7 @@ class Runner {
         std::filesystem::create_directories(dir, error);
         const auto path = (std::filesystem::path(dir) / name).string();
         if (!write(path)) {
-            fmt::print(stderr, "{}: cannot be written\n", path);
+            fmt::print(stderr, "{}\n", cannot(path, "written"));
             failed_ = true;
         }
     }
@@ -251,12 +324,10 @@ class Runner {
     bool failed_ = false;
 };
 
-}  // namespace
-
-int main(int argc, char** argv) {
-    Options options;
-    if (const int code = parse(argc, argv, options); code != 0)
-        return code < 0 ? 0 : code;
+int run(const Options& options) {
+    auto labels = read_labels(options.labels);
+    if (!labels)
+        return kFailed;
     choose_device(options.device);
     uint32_t flags = options.sram ? RKNN_FLAG_ENABLE_SRAM : 0;
     flags |= options.perf ? RKNN_FLAG_COLLECT_PERF_MASK : 0;
@@ -269,15 +340,35 @@ int main(int argc, char** argv) {
                    options.inputs.size());
         return kUsage;
     }
+    if (!check_output_names(options, per_run))
+        return kUsage;
     if (options.core_mask != 0 &&
         rknn_set_core_mask(model->context(), static_cast<rknn_core_mask>(options.core_mask)) !=
             RKNN_SUCC)
         return kFailed;
-    Runner runner(options, *model);
+    Runner runner(options, *model, std::move(*labels));
     for (size_t first = 0; first < options.inputs.size(); first += per_run) {
         if (!runner.run(first))
             return kFailed;
     }
-    std::fflush(stdout);
-    return runner.failed() ? kFailed : 0;
+    return finish() && !runner.failed() ? 0 : kFailed;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+    Options options;
+    // The next file that is opened would take the number of a closed stdout.
+    if (::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
+        fmt::print(stderr, "{}\n", cannot("standard output", "written"));
+        return kFailed;
+    }
+    try {
+        if (const int code = parse(argc, argv, options); code != 0)
+            return code > 0 ? code : finish() ? 0 : kFailed;
+        return run(options);
+    } catch (const std::exception& error) {
+        fmt::print(stderr, "rknn-run: {}\n", error.what());
+        return kFailed;
+    }
 }

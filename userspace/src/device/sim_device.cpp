@@ -14,6 +14,7 @@
 #include <cstring>
 #include <mutex>
 #include <npusim/npu.hpp>
+#include <optional>
 #include <thread>
 
 #include "core/bytes.hpp"
@@ -419,12 +420,17 @@ class SimDevice final : public Device {
     npusim::Npu npu_;       // last: its threads use the members above
 };
 
-unsigned threads_from_environment() {
+/// RKNPU_SIM_THREADS, 1 without it; nothing if it is no number.
+std::optional<unsigned> threads_from_environment() {
     const char* text = std::getenv("RKNPU_SIM_THREADS");
-    unsigned threads = 1;
-    if (text != nullptr)
-        std::from_chars(text, text + std::strlen(text), threads);
-    return std::clamp(threads, 1u, 64u);
+    if (text == nullptr)
+        return 1;
+    unsigned threads = 0;
+    const char* end = text + std::strlen(text);
+    const auto [stop, problem] = std::from_chars(text, end, threads);
+    if (problem != std::errc() || stop != end || threads == 0)
+        return std::nullopt;
+    return std::min(threads, 64u);
 }
 
 }  // namespace
@@ -435,7 +441,12 @@ Result<std::shared_ptr<Device>> open_sim_device() {
     if (soc == nullptr)
         return Status::failure(Error::kDeviceUnavailable,
                                "RKNPU_SIM_SOC is '{}', which is no known chip.", name);
-    return std::shared_ptr<Device>(std::make_shared<SimDevice>(*soc, threads_from_environment()));
+    const auto threads = threads_from_environment();
+    if (!threads)
+        return Status::failure(Error::kDeviceUnavailable,
+                               "RKNPU_SIM_THREADS is '{}', which is no number from 1 to 64.",
+                               std::getenv("RKNPU_SIM_THREADS"));
+    return std::shared_ptr<Device>(std::make_shared<SimDevice>(*soc, *threads));
 }
 
 }  // namespace rknpu
