@@ -22,7 +22,7 @@ struct Result {
 /// RKNN_RUN with arguments for a shell.
 Result run(const std::string& arguments, const std::string& environment = "") {
     const std::string command =
-        environment + " RKNPU_DEVICE=sim '" RKNPU_RKNN_RUN "' " + arguments + " 2>&1";
+        "( " + environment + " RKNPU_DEVICE=sim '" RKNPU_RKNN_RUN "' " + arguments + " ) 2>&1";
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(popen(command.c_str(), "r"),
                                                                [](std::FILE*) { return 0; });
     REQUIRE(pipe);
@@ -78,6 +78,7 @@ TEST_CASE("rknn-run fails when its output does not get out", "[tools]") {
     CHECK_THAT(full.text, Catch::Contains("No space left"));
     CHECK(run(model() + picture() + " >&-").status == 1);
     CHECK(run("--version >/dev/full").status == 1);
+    CHECK(run(model() + picture() + " >/dev/full 2>/dev/full").status == 1);
 
     char name[] = "/tmp/rknpu-run.XXXXXX";
     REQUIRE(mkdtemp(name) != nullptr);

@@ -60,11 +60,18 @@ void print(fmt::format_string<Args...> format, Args&&... args) {
     std::fwrite(text.data(), 1, text.size(), stdout);
 }
 
+/// Text on stderr. fmt::print() would throw when that is full or closed.
+template <typename... Args>
+void complain(fmt::format_string<Args...> format, Args&&... args) {
+    const auto text = fmt::format(format, std::forward<Args>(args)...);
+    std::fwrite(text.data(), 1, text.size(), stderr);
+}
+
 /// False if what was printed did not reach its file (a full disk, a closed pipe).
 bool finish() {
     if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0)
         return true;
-    fmt::print(stderr, "{}\n", cannot("standard output", "written"));
+    complain("{}\n", cannot("standard output", "written"));
     return false;
 }
 
@@ -82,8 +89,8 @@ bool check_output_names(const Options& options, size_t per_run) {
         const auto& input = options.inputs[i];
         const auto [entry, fresh] = seen.try_emplace(output_stem(input), input);
         if (!fresh) {
-            fmt::print(stderr, "the outputs for {} and {} would both be written to {}_0\n",
-                       entry->second, input, entry->first);
+            complain("the outputs for {} and {} would both be written to {}_0\n", entry->second,
+                     input, entry->first);
             return false;
         }
     }
@@ -129,7 +136,7 @@ std::optional<std::vector<std::string>> read_labels(const std::string& path) {
         return out;
     const auto bytes = read_bytes(path);
     if (!bytes) {
-        fmt::print(stderr, "{}\n", cannot(path, "read"));
+        complain("{}\n", cannot(path, "read"));
         return std::nullopt;
     }
     std::string line;
@@ -168,11 +175,11 @@ class Runner {
             std::string error;
             auto data = load_input(path, attrs[i], error);
             if (!data) {
-                fmt::print(stderr, "{}\n", error);
+                complain("{}\n", error);
                 return false;
             }
             if (!data->note.empty() && !options_.quiet)
-                fmt::print(stderr, "{}: {}\n", path, data->note);
+                complain("{}: {}\n", path, data->note);
             data_.push_back(std::move(*data));
             inputs[i] = {static_cast<uint32_t>(i),
                          data_[i].bytes.data(),
@@ -197,8 +204,8 @@ class Runner {
                 std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
         } while (seconds < options_.loop);
         if (options_.loop > 0 && !options_.quiet)
-            fmt::print(stderr, "{} inferences in {:.2f} s, {:.2f} ms each\n", runs, seconds,
-                       1000 * seconds / static_cast<double>(runs));
+            complain("{} inferences in {:.2f} s, {:.2f} ms each\n", runs, seconds,
+                     1000 * seconds / static_cast<double>(runs));
         return true;
     }
 
@@ -307,7 +314,7 @@ class Runner {
         std::filesystem::create_directories(dir, error);
         const auto path = (std::filesystem::path(dir) / name).string();
         if (!write(path)) {
-            fmt::print(stderr, "{}\n", cannot(path, "written"));
+            complain("{}\n", cannot(path, "written"));
             failed_ = true;
         }
     }
@@ -336,8 +343,7 @@ int run(const Options& options) {
         return kFailed;
     const size_t per_run = model->inputs().size();
     if (options.inputs.size() % per_run != 0) {
-        fmt::print(stderr, "the model has {} inputs, {} files are given\n", per_run,
-                   options.inputs.size());
+        complain("the model has {} inputs, {} files are given\n", per_run, options.inputs.size());
         return kUsage;
     }
     if (!check_output_names(options, per_run))
@@ -360,7 +366,7 @@ int main(int argc, char** argv) {
     Options options;
     // The next file that is opened would take the number of a closed stdout.
     if (::fcntl(STDOUT_FILENO, F_GETFD) < 0) {
-        fmt::print(stderr, "{}\n", cannot("standard output", "written"));
+        complain("{}\n", cannot("standard output", "written"));
         return kFailed;
     }
     try {
@@ -368,7 +374,7 @@ int main(int argc, char** argv) {
             return code > 0 ? code : finish() ? 0 : kFailed;
         return run(options);
     } catch (const std::exception& error) {
-        fmt::print(stderr, "rknn-run: {}\n", error.what());
+        complain("rknn-run: {}\n", error.what());
         return kFailed;
     }
 }
