@@ -332,6 +332,7 @@ TEST_CASE("three cores run at once while registers are read and cores are reset"
     bench.finish();
     for (unsigned core = 0; core < 3; ++core)
         CHECK(bench.npu->counters(core).jobs >= 90);
-    CHECK(edges >= 270);
+    // The line is a level: what is polled and cleared before anybody looks at it raises no edge.
+    CHECK(edges >= 90);
     bench.npu->set_irq_handler({});
 }
