@@ -2,6 +2,7 @@
 // Contracts of the C interface, each named by the id it has in the project's notes on the
 // interface.
 #include <dirent.h>
+#include <fcntl.h>
 #include <rknn_api.h>
 #include <rknn_custom_op.h>
 
@@ -107,8 +108,9 @@ TEST_CASE("L4 the model block may be freed right after init", "[api]") {
 TEST_CASE("L5 a model may lie inside a larger file", "[api]") {
     setenv("RKNPU_DEVICE", "sim", 1);
     const auto model = read_all(digits_path());
-    char path[] = "/tmp/rknpu-testXXXXXX";
-    const int fd = mkstemp(path);
+    const TempFolder folder;
+    const auto path = folder.path() + "/larger";
+    const int fd = open(path.c_str(), O_WRONLY | O_CREAT | O_EXCL, 0600);
     REQUIRE(fd >= 0);
     const std::vector<std::byte> before(777, std::byte{1});
     REQUIRE(write(fd, before.data(), before.size()) == 777);
@@ -119,9 +121,8 @@ TEST_CASE("L5 a model may lie inside a larger file", "[api]") {
     extend.real_model_offset = 777;
     extend.real_model_size = static_cast<uint32_t>(model.size());
     rknn_context context = 0;
-    CHECK(rknn_init(&context, path, 0, 0, &extend) == RKNN_SUCC);
+    CHECK(rknn_init(&context, const_cast<char*>(path.c_str()), 0, 0, &extend) == RKNN_SUCC);
     CHECK(rknn_destroy(context) == RKNN_SUCC);
-    unlink(path);
 }
 
 TEST_CASE("L6 handles that are gone give CTX_INVALID", "[api]") {

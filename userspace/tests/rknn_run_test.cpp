@@ -80,9 +80,9 @@ TEST_CASE("rknn-run fails when its output does not get out", "[tools]") {
     CHECK(run("--version >/dev/full").status == 1);
     CHECK(run(model() + picture() + " >/dev/full 2>/dev/full").status == 1);
 
-    char name[] = "/tmp/rknpu-run.XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    const std::string folder(name);
+    const rknpu::test::TempFolder temporary;
+    const std::string folder = temporary.path();
+    REQUIRE_FALSE(folder.empty());
     std::filesystem::create_symlink("/dev/full", folder + "/digit7_a_0.bin");
     std::filesystem::create_symlink("/dev/full", folder + "/digit7_a_0.npy");
     for (const char* option : {"--raw ", "--npy "}) {
@@ -92,13 +92,12 @@ TEST_CASE("rknn-run fails when its output does not get out", "[tools]") {
         CHECK_THAT(result.text, Catch::Contains("cannot be written: No space left"));
     }
     CHECK(run("--raw " + folder + "/digit7_a_0.bin/x " + model() + picture()).status == 1);
-    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("rknn-run does not write two outputs to one file", "[tools]") {
-    char name[] = "/tmp/rknpu-run.XXXXXX";
-    REQUIRE(mkdtemp(name) != nullptr);
-    const std::string folder(name);
+    const rknpu::test::TempFolder temporary;
+    const std::string folder = temporary.path();
+    REQUIRE_FALSE(folder.empty());
     const auto copy = folder + "/digit7_a.png ";
     std::filesystem::copy_file(digits() + "/pictures/digit7_a.png", folder + "/digit7_a.png");
     for (const char* option : {"--raw ", "--npy "}) {
@@ -108,7 +107,6 @@ TEST_CASE("rknn-run does not write two outputs to one file", "[tools]") {
         CHECK_FALSE(std::filesystem::exists(folder + "/out"));
     }
     CHECK(run(model() + picture() + copy).status == 0);
-    std::filesystem::remove_all(folder);
 }
 
 TEST_CASE("rknn-run tells its version and how it takes raw bytes", "[tools]") {

@@ -10,6 +10,7 @@
 #include "npy.hpp"
 #include "picture.hpp"
 #include "pnm.hpp"
+#include "support/files.hpp"
 
 using namespace rknpu::tools;
 
@@ -39,22 +40,14 @@ std::vector<int> samples(const std::string& text) {
 /// A file of a folder of this test's own that goes with the object.
 class Folder {
  public:
-    Folder() {
-        char name[] = "/tmp/rknpu-tools.XXXXXX";
-        REQUIRE(mkdtemp(name) != nullptr);
-        path_ = name;
-    }
-    ~Folder() { std::filesystem::remove_all(path_); }
-    Folder(const Folder&) = delete;
-    Folder& operator=(const Folder&) = delete;
-
     std::string write(const std::string& name, const std::string& text) const {
-        REQUIRE(write_bytes(path_ + "/" + name, bytes_of(text)));
-        return path_ + "/" + name;
+        const auto path = folder_.path() + "/" + name;
+        REQUIRE(write_bytes(path, bytes_of(text)));
+        return path;
     }
 
  private:
-    std::string path_;
+    rknpu::test::TempFolder folder_;
 };
 
 rknn_tensor_attr image(uint32_t height, uint32_t width, uint32_t channels) {

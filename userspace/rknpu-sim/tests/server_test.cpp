@@ -16,7 +16,9 @@ namespace {
 
 struct TempDir {
     TempDir() {
-        std::string name = (std::filesystem::temp_directory_path() / "rknpu-sim-XXXXXX").string();
+        // mkdtemp() replaces the last six characters, which must be these.
+        auto name = (std::filesystem::temp_directory_path() / "rknpu-sim-").string();
+        name.append(6, 'X');
         path = ::mkdtemp(name.data()) ? name : "";
     }
     ~TempDir() { std::filesystem::remove_all(path); }

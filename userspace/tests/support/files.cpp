@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <filesystem>
 #include <memory>
 #include <random>
 
@@ -13,6 +14,19 @@ namespace rknpu::test {
 bool exists(const std::string& path) {
     struct stat info {};
     return stat(path.c_str(), &info) == 0;
+}
+
+TempFolder::TempFolder() {
+    // mkdtemp() replaces the last six characters, which must be these.
+    auto name = (std::filesystem::temp_directory_path() / "rknpu-test-").string();
+    name.append(6, 'X');
+    path_ = mkdtemp(name.data()) != nullptr ? name : "";
+}
+
+TempFolder::~TempFolder() {
+    std::error_code ignored;
+    if (!path_.empty())
+        std::filesystem::remove_all(path_, ignored);
 }
 
 std::string models_dir() {

@@ -21,6 +21,21 @@ std::vector<std::byte> read_all(const std::string& path);
 
 bool exists(const std::string& path);
 
+/// A new folder for temporary files that goes, with all that is in it, when the object does.
+class TempFolder {
+ public:
+    TempFolder();
+    ~TempFolder();
+    TempFolder(const TempFolder&) = delete;
+    TempFolder& operator=(const TempFolder&) = delete;
+
+    /// Empty if the folder could not be made.
+    [[nodiscard]] const std::string& path() const { return path_; }
+
+ private:
+    std::string path_;
+};
+
 /// Reproducible bytes.
 std::vector<std::byte> noise(size_t count, uint32_t seed);
 
