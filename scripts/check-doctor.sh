@@ -12,6 +12,7 @@ doctor=$RKNPU_ROOT/scripts/rknpu-doctor
 work=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-doctor.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failed=0
+suite=doctor # for verdict
 
 write() { # write FILE TEXT: below the board's root, with the folders that it needs
     mkdir -p "$board/$(dirname "$1")"
@@ -74,9 +75,8 @@ states = [(c["state"], c["id"] + ":") for c in doc["checks"]]
 assert states == [(l[0], l[1]) for l in lines], (states, lines)
 assert doc["failed"] == sum(s == "fail" for s, _ in states)
 ' "$text" || word=fail
-    [ $word = pass ] || { say "$text" && failed=1; }
-    [ -z "${RKNPU_RESULTS:-}" ] || echo "$word doctor: $name" >>"$RKNPU_RESULTS"
-    say "  $word: $name"
+    [ $word = pass ] || say "$text"
+    verdict "$word" "$name"
 }
 
 base=sys/firmware/devicetree/base

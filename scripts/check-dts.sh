@@ -16,11 +16,7 @@ no_options "$@"
 work=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-dts.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failed=0
-verdict() { # verdict WORD NAME
-    [ -z "${RKNPU_RESULTS:-}" ] || echo "$1 dts: $2" >>"$RKNPU_RESULTS"
-    say "  $1: $2"
-    [ "$1" != fail ] || failed=1
-}
+suite=dts # for verdict
 
 # The variants for a family; the words are options of rknpu-dtb.
 variants() { # variants BOARD

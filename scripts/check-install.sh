@@ -11,11 +11,7 @@ no_arguments "$@"
 work=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-install.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failed=0
-verdict() { # verdict WORD NAME
-    [ -z "${RKNPU_RESULTS:-}" ] || echo "$1 install: $2" >>"$RKNPU_RESULTS"
-    say "  $1: $2"
-    [ "$1" = pass ] || failed=1
-}
+suite=install # for verdict
 try() { # try NAME COMMAND...
     local name=$1
     shift

@@ -19,11 +19,7 @@ variants=("PM_DEVFREQ DEVFREQ_THERMAL" "SRAM" "IOMMU_SUPPORT IOMMU_API ROCKCHIP_
     "PM_DEVFREQ DEVFREQ_THERMAL SRAM IOMMU_SUPPORT IOMMU_API ROCKCHIP_IOMMU DEBUG_FS")
 failed=0
 
-verdict() { # verdict WORD NAME
-    [ -z "${RKNPU_RESULTS:-}" ] || echo "$1 kernels: $2" >>"$RKNPU_RESULTS"
-    say "  $1: $2"
-    [ "$1" = pass ] || failed=1
-}
+suite=kernels # for verdict
 
 # Findings in the kernel's own headers are not ours to mend, and 7.3's headers name a pahole that
 # is not wanted here.

@@ -12,11 +12,7 @@ set -euo pipefail
 no_options "$@"
 
 failed=0
-verdict() { # verdict WORD NAME
-    [ -z "${RKNPU_RESULTS:-}" ] || echo "$1 packages: $2" >>"$RKNPU_RESULTS"
-    say "  $1: $2"
-    [ "$1" != fail ] || failed=1
-}
+suite=packages # for verdict
 
 # links: build a program for arm64 with what is in the packages; the systems get it as /packages/try
 links() {

@@ -13,11 +13,7 @@ cache=$RKNPU_CACHE
 work=$(mktemp -d "${TMPDIR:-/tmp}/rknpu-scripts.XXXXXX")
 trap 'rm -rf "$work"' EXIT
 failed=0
-verdict() { # verdict WORD NAME
-    [ -z "${RKNPU_RESULTS:-}" ] || echo "$1 scripts: $2" >>"$RKNPU_RESULTS"
-    say "  $1: $2"
-    [ "$1" != fail ] || failed=1
-}
+suite=scripts # for verdict
 # try NAME FUNCTION: it runs in a shell that stops at the first thing that fails; 4 = skipped
 try() {
     local status=0

@@ -61,6 +61,15 @@ build_folder() {
     fi
 }
 
+# verdict WORD NAME: one result (pass, fail or skip) of the checks that the variable suite names. It is
+# printed and, where RKNPU_RESULTS names a file, added to it. The variable failed becomes 1 on a fail.
+verdict() {
+    [ -z "${RKNPU_RESULTS:-}" ] || echo "$1 ${suite:?}: $2" >>"$RKNPU_RESULTS"
+    say "  $1: $2"
+    # shellcheck disable=SC2034 # read by the scripts that call this
+    [ "$1" != fail ] || failed=1
+}
+
 # driver_sources FOLDER...: names of the driver's sources below folders, each ended by NUL. Works
 # where there is no git, too; tests and what a build left there (in-tree kbuild does) are no sources.
 driver_sources() {
