@@ -169,11 +169,7 @@ TEST_F(accounting, jobs_shows_the_hung_job_and_who_waits)
 	if (npu_debugfs_read("jobs", self->text, sizeof(self->text)))
 		SKIP(return, "no debugfs file jobs");
 	EXPECT_EQ(0, count_own_lines(self->text));
-	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
-	npu_job_add_offset(&job, 0, 1, 1);
-	npu_job_add_offset(&job, 1, 2, 1);
-	npu_job_cut(&job, 1);
-	npu_job_seal(&job);
+	ASSERT_EQ(0, npu_job_init_hang(&job, self->fd));
 	for (i = 0; i < 3; i++) {
 		args = npu_job_args(&job, 1);
 		args.flags |= RKNPU_JOB_NONBLOCK;

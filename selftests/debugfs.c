@@ -97,11 +97,7 @@ TEST_F(debugfs, b34_load_shows_a_hung_core_and_then_rests)
 	struct npu_job job;
 	int i, full = 0;
 
-	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
-	npu_job_add_offset(&job, 0, 1, 1);
-	npu_job_add_offset(&job, 1, 2, 1);
-	npu_job_cut(&job, 1);
-	npu_job_seal(&job);
+	ASSERT_EQ(0, npu_job_init_hang(&job, self->fd));
 	args = npu_job_args(&job, 1);
 	args.flags |= RKNPU_JOB_NONBLOCK;
 	args.timeout = 20000;

@@ -41,14 +41,10 @@ static int submit_hang(int fd, uint32_t mask, bool block)
 {
 	struct rknpu_submit args;
 	struct npu_job job;
-	int ret = npu_job_init(&job, fd, 2, 3);
+	int ret = npu_job_init_hang(&job, fd);
 
 	if (ret)
 		return ret;
-	npu_job_add_offset(&job, 0, 1, 1);
-	npu_job_add_offset(&job, 1, 2, 1);
-	npu_job_cut(&job, 1);
-	npu_job_seal(&job);
 	args = npu_job_args(&job, mask);
 	args.timeout = 20000;
 	args.flags |= block ? 0 : RKNPU_JOB_NONBLOCK;
@@ -225,11 +221,7 @@ TEST_F(lifetime, handled_signal_during_a_blocking_submit)
 	int ret, status;
 
 	sigaction(SIGUSR1, &action, NULL);
-	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
-	npu_job_add_offset(&job, 0, 1, 1);
-	npu_job_add_offset(&job, 1, 2, 1);
-	npu_job_cut(&job, 1);
-	npu_job_seal(&job);
+	ASSERT_EQ(0, npu_job_init_hang(&job, self->fd));
 	child = fork();
 	if (child == 0) {
 		usleep(100000);

@@ -280,6 +280,19 @@ static int8_t pattern(unsigned int i)
 	return (int8_t)(i * 7 % 64 - 32);
 }
 
+int npu_job_init_hang(struct npu_job *job, int fd)
+{
+	int ret = npu_job_init(job, fd, 2, 3);
+
+	if (ret)
+		return ret;
+	npu_job_add_offset(job, 0, 1, 1);
+	npu_job_add_offset(job, 1, 2, 1);
+	npu_job_cut(job, 1);
+	npu_job_seal(job);
+	return 0;
+}
+
 static int check_chain(struct npu_job *job)
 {
 	unsigned int slot, i;

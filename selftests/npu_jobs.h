@@ -49,6 +49,9 @@ void npu_job_add_pool(struct npu_job *job, unsigned int from, unsigned int to);
 /* The chain ends after @tasks tasks although the job promises more: it hangs there. */
 void npu_job_cut(struct npu_job *job, unsigned int tasks);
 
+/* A job of two tasks that stops after the first and never ends by itself; ready to be submitted. */
+int npu_job_init_hang(struct npu_job *job, int fd);
+
 /* Make the CPU's writes visible to the NPU, and back. */
 void npu_job_seal(struct npu_job *job);
 void npu_job_fetch(struct npu_job *job);

@@ -124,11 +124,8 @@ static int work_killed(void)
 			struct npu_job job;
 			int fd = npu_open();
 
-			if (npu_job_init(&job, fd, 2, 3))
+			if (npu_job_init_hang(&job, fd))
 				_exit(1);
-			npu_job_add_offset(&job, 0, 1, 1);
-			npu_job_add_offset(&job, 1, 2, 1);
-			npu_job_cut(&job, 1);
 			args = npu_job_args(&job, 0);
 			npu_submit(fd, &args);
 			_exit(0);
