@@ -28,17 +28,11 @@ FIXTURE_TEARDOWN(accounting)
 static int read_fdinfo(int fd, char *text, size_t size)
 {
 	char path[64];
-	ssize_t got;
-	int file;
+	int ret;
 
 	snprintf(path, sizeof(path), "/proc/self/fdinfo/%d", fd);
-	file = open(path, O_RDONLY);
-	if (file < 0)
-		return -errno;
-	got = read(file, text, size - 1);
-	close(file);
-	text[got < 0 ? 0 : got] = '\0';
-	return got < 0 ? -EIO : 0;
+	ret = npu_read_text(path, text, size);
+	return ret < 0 ? ret : 0;
 }
 
 /* The number behind a key of fdinfo; -1 when the key is missing. */

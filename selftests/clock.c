@@ -219,14 +219,14 @@ TEST_F(clock, monitors_find_the_usual_devfreq_files)
 
 	ASSERT_TRUE(devfreq_dir(dir, sizeof(dir)));
 	snprintf(path, sizeof(path), "%s/governor", dir);
-	ASSERT_EQ(0, npu_read_file(path, text, sizeof(text)));
+	ASSERT_EQ(0, npu_read_line(path, text, sizeof(text)));
 	EXPECT_STREQ("simple_ondemand", text);
 	snprintf(path, sizeof(path), "%s/available_frequencies", dir);
-	ASSERT_EQ(0, npu_read_file(path, text, sizeof(text)));
+	ASSERT_EQ(0, npu_read_line(path, text, sizeof(text)));
 	EXPECT_STREQ("300000000 500000000 700000000 800000000 900000000 1000000000", text);
 	ASSERT_EQ(0, npu_debugfs_write("freq", "700000000", 9));
 	snprintf(path, sizeof(path), "%s/cur_freq", dir);
-	ASSERT_EQ(0, npu_read_file(path, text, sizeof(text)));
+	ASSERT_EQ(0, npu_read_line(path, text, sizeof(text)));
 	EXPECT_STREQ("700000000", text);
 }
 
@@ -238,7 +238,7 @@ static bool cooling_dir(char *path, size_t size)
 
 	for (i = 0; i < 16; i++) {
 		snprintf(path, size, "/sys/class/thermal/cooling_device%d/type", i);
-		if (npu_read_file(path, type, sizeof(type)) == 0 && strstr(type, "devfreq")) {
+		if (npu_read_line(path, type, sizeof(type)) == 0 && strstr(type, "devfreq")) {
 			snprintf(path, size, "/sys/class/thermal/cooling_device%d", i);
 			return true;
 		}
@@ -254,14 +254,14 @@ TEST_F(clock, heat_forces_a_lower_rate)
 		SKIP(return, "no cooling device (CONFIG_DEVFREQ_THERMAL)");
 	ASSERT_EQ(0, npu_debugfs_write("freq", "1000000000", 10));
 	snprintf(path, sizeof(path), "%s/max_state", dir);
-	ASSERT_EQ(0, npu_read_file(path, text, sizeof(text)));
+	ASSERT_EQ(0, npu_read_line(path, text, sizeof(text)));
 	EXPECT_EQ(POINTS - 1, atoi(text));
 	snprintf(path, sizeof(path), "%s/cur_state", dir);
-	ASSERT_EQ(0, npu_write_file(path, "2"));
+	ASSERT_EQ(0, npu_write_text(path, "2"));
 	EXPECT_EQ(800000000, npu_board_read(BOARD_CLOCK_RATE));
-	ASSERT_EQ(0, npu_write_file(path, text));
+	ASSERT_EQ(0, npu_write_text(path, text));
 	EXPECT_EQ(LOWEST, npu_board_read(BOARD_CLOCK_RATE));
-	ASSERT_EQ(0, npu_write_file(path, "0"));
+	ASSERT_EQ(0, npu_write_text(path, "0"));
 	EXPECT_EQ(HIGHEST, npu_board_read(BOARD_CLOCK_RATE));
 }
 

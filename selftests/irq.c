@@ -65,7 +65,7 @@ static void affinity(int line, char *list, unsigned int size)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/irq/%d/smp_affinity_list", line);
-	if (npu_read_file(path, list, size))
+	if (npu_read_line(path, list, size))
 		list[0] = '\0';
 }
 
@@ -74,7 +74,7 @@ static int set_affinity(int line, const char *list)
 	char path[64];
 
 	snprintf(path, sizeof(path), "/proc/irq/%d/smp_affinity_list", line);
-	return npu_write_file(path, list);
+	return npu_write_text(path, list);
 }
 
 static unsigned long count_on(int line, int cpu)

@@ -83,34 +83,7 @@ bool npu_board_wait_off(void)
 	return false;
 }
 
-int npu_read_file(const char *path, char *text, unsigned int size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t got;
-
-	if (fd < 0)
-		return -errno;
-	got = read(fd, text, size - 1);
-	close(fd);
-	if (got < 0)
-		return -errno;
-	text[got] = '\0';
-	text[strcspn(text, "\n")] = '\0';
-	return 0;
-}
-
-int npu_write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 int npu_driver_bind(bool bind)
 {
-	return npu_write_file(bind ? DRIVER "bind" : DRIVER "unbind", device);
+	return npu_write_text(bind ? DRIVER "bind" : DRIVER "unbind", device);
 }

@@ -41,8 +41,4 @@ bool npu_board_wait_off(void);
 /* Through sysfs: 0 or a negative errno. */
 int npu_driver_bind(bool bind);
 
-/* Text of a file, without its last newline; 0 or a negative errno. */
-int npu_read_file(const char *path, char *text, unsigned int size);
-int npu_write_file(const char *path, const char *text);
-
 #endif

@@ -188,40 +188,62 @@ static int debugfs_path(const char *name, char *path, size_t size)
 	return access(path, F_OK) == 0 ? 0 : -errno;
 }
 
-int npu_debugfs_read(const char *name, char *text, size_t size)
+int npu_read_text(const char *path, char *text, size_t size)
 {
-	char path[128];
+	int fd = open(path, O_RDONLY | O_CLOEXEC), ret;
 	ssize_t got, total = 0;
-	int fd, ret;
 
-	ret = debugfs_path(name, path, sizeof(path));
-	if (ret)
-		return ret;
-	fd = open(path, O_RDONLY | O_CLOEXEC);
+	text[0] = '\0';
 	if (fd < 0)
 		return -errno;
 	while ((got = read(fd, text + total, size - 1 - total)) > 0)
 		total += got;
-	ret = got < 0 ? -errno : 0;
+	ret = got < 0 ? -errno : (int)total;
 	text[total] = '\0';
 	close(fd);
 	return ret;
 }
 
+int npu_read_line(const char *path, char *text, size_t size)
+{
+	int ret = npu_read_text(path, text, size);
+
+	text[strcspn(text, "\n")] = '\0';
+	return ret < 0 ? ret : 0;
+}
+
+static int write_bytes(const char *path, const void *bytes, size_t size)
+{
+	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
+
+	if (fd < 0)
+		return -errno;
+	ret = write(fd, bytes, size) < 0 ? -errno : 0;
+	close(fd);
+	return ret;
+}
+
+int npu_write_text(const char *path, const char *text)
+{
+	return write_bytes(path, text, strlen(text));
+}
+
+int npu_debugfs_read(const char *name, char *text, size_t size)
+{
+	char path[128];
+	int ret = debugfs_path(name, path, sizeof(path));
+
+	if (!ret)
+		ret = npu_read_text(path, text, size);
+	return ret < 0 ? ret : 0;
+}
+
 int npu_debugfs_write(const char *name, const void *text, size_t size)
 {
 	char path[128];
-	int fd, ret;
+	int ret = debugfs_path(name, path, sizeof(path));
 
-	ret = debugfs_path(name, path, sizeof(path));
-	if (ret)
-		return ret;
-	fd = open(path, O_WRONLY | O_CLOEXEC);
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, size) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
+	return ret ? ret : write_bytes(path, text, size);
 }
 
 long long npu_sram_used(void)
@@ -250,12 +272,10 @@ void npu_expect_fault(bool on)
 /* Anywhere else that address could be anything. */
 static bool on_emulated_board(void)
 {
-	char text[256] = "";
-	int fd = open("/proc/device-tree/compatible", O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char text[256];
 
-	close(fd);
-	return got > 0 && strcmp(text, "linux,dummy-virt") == 0;
+	return npu_read_text("/proc/device-tree/compatible", text, sizeof(text)) > 0 &&
+	       strcmp(text, "linux,dummy-virt") == 0;
 }
 
 volatile uint32_t *npu_emulator(void)

@@ -50,7 +50,13 @@ int npu_import(int fd, int dmabuf, uint32_t *handle);
 /* Opens nothing itself: number of cores that accept a job, 1 to 3, or a negative errno. */
 int npu_core_count(int fd);
 
-/* Text of a file under debugfs rknpu/, or a negative errno; zero-terminated. */
+/* A file's text with a final NUL: its length or a negative errno. */
+int npu_read_text(const char *path, char *text, size_t size);
+/* Its first line without the newline: 0 or a negative errno. */
+int npu_read_line(const char *path, char *text, size_t size);
+int npu_write_text(const char *path, const char *text);
+
+/* The same with a file under debugfs rknpu/: 0 or a negative errno. */
 int npu_debugfs_read(const char *name, char *text, size_t size);
 int npu_debugfs_write(const char *name, const void *text, size_t size);
 

@@ -2,7 +2,6 @@
 // /proc/rknpu: the debugfs files once more, where everybody may read them.
 #define _GNU_SOURCE
 #include <errno.h>
-#include <fcntl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -27,34 +26,6 @@ FIXTURE_TEARDOWN(procfs)
 {
 }
 
-/* Returns the length or a negative errno; text gets a final NUL. */
-static int read_file(const char *path, char *text, size_t size)
-{
-	int fd = open(path, O_RDONLY | O_CLOEXEC);
-	ssize_t length;
-
-	if (fd < 0)
-		return -errno;
-	length = read(fd, text, size - 1);
-	close(fd);
-	if (length < 0)
-		return -errno;
-	text[length] = '\0';
-	return (int)length;
-}
-
-static int write_file(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret = 0;
-
-	if (fd < 0)
-		return -errno;
-	if (write(fd, text, strlen(text)) < 0)
-		ret = -errno;
-	close(fd);
-	return ret;
-}
-
 TEST_F(procfs, b37_same_texts_as_debugfs)
 {
 	static const char *const names[] = { "version", "delayms", "reset", "mm" };
@@ -64,17 +35,17 @@ TEST_F(procfs, b37_same_texts_as_debugfs)
 	for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
 		snprintf(path, sizeof(path), PROCFS "%s", names[i]);
 		ASSERT_EQ(0, npu_debugfs_read(names[i], self->text, sizeof(self->text)));
-		ASSERT_LE(0, read_file(path, text, sizeof(text)));
+		ASSERT_LE(0, npu_read_text(path, text, sizeof(text)));
 		EXPECT_STREQ(self->text, text);
 	}
-	EXPECT_LT(0, read_file(PROCFS "load", text, sizeof(text)));
+	EXPECT_LT(0, npu_read_text(PROCFS "load", text, sizeof(text)));
 	EXPECT_EQ(0, strncmp(text, "NPU load: ", 10));
 }
 
 TEST_F(procfs, what_names_processes_is_not_there)
 {
-	EXPECT_EQ(-ENOENT, read_file(PROCFS "clients", self->text, sizeof(self->text)));
-	EXPECT_EQ(-ENOENT, read_file(PROCFS "jobs", self->text, sizeof(self->text)));
+	EXPECT_EQ(-ENOENT, npu_read_text(PROCFS "clients", self->text, sizeof(self->text)));
+	EXPECT_EQ(-ENOENT, npu_read_text(PROCFS "jobs", self->text, sizeof(self->text)));
 }
 
 TEST_F(procfs, everybody_may_read_and_only_root_may_write)
@@ -89,9 +60,9 @@ TEST_F(procfs, everybody_may_read_and_only_root_may_write)
 	if (child == 0) {
 		if (setgid(65534) || setuid(65534))
 			_exit(1);
-		if (read_file(PROCFS "load", self->text, sizeof(self->text)) <= 0)
+		if (npu_read_text(PROCFS "load", self->text, sizeof(self->text)) <= 0)
 			_exit(2);
-		_exit(write_file(PROCFS "delayms", "1\n") == -EACCES ? 0 : 3);
+		_exit(npu_write_text(PROCFS "delayms", "1\n") == -EACCES ? 0 : 3);
 	}
 	ASSERT_EQ(child, waitpid(child, &status, 0));
 	EXPECT_EQ(0, WEXITSTATUS(status));
@@ -103,13 +74,13 @@ TEST_F(procfs, b33_writes_have_the_same_rules)
 
 	if (geteuid() != 0)
 		SKIP(return, "writing needs root");
-	ASSERT_LT(0, read_file(PROCFS "delayms", before, sizeof(before)));
-	EXPECT_EQ(0, write_file(PROCFS "delayms", "4321"));
+	ASSERT_LT(0, npu_read_text(PROCFS "delayms", before, sizeof(before)));
+	EXPECT_EQ(0, npu_write_text(PROCFS "delayms", "4321"));
 	EXPECT_EQ(0, npu_debugfs_read("delayms", self->text, sizeof(self->text)));
 	EXPECT_STREQ("4321\n", self->text);
-	EXPECT_EQ(-EINVAL, write_file(PROCFS "delayms", "soon\n"));
-	EXPECT_EQ(-EINVAL, write_file(PROCFS "reset", "maybe\n"));
-	EXPECT_EQ(0, write_file(PROCFS "delayms", before));
+	EXPECT_EQ(-EINVAL, npu_write_text(PROCFS "delayms", "soon\n"));
+	EXPECT_EQ(-EINVAL, npu_write_text(PROCFS "reset", "maybe\n"));
+	EXPECT_EQ(0, npu_write_text(PROCFS "delayms", before));
 }
 
 TEST_HARNESS_MAIN

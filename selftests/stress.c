@@ -180,43 +180,28 @@ static unsigned long number_from(const char *variable, unsigned long otherwise)
 	return text ? strtoul(text, NULL, 10) : otherwise;
 }
 
-static int write_text(const char *path, const char *text)
-{
-	int fd = open(path, O_WRONLY | O_CLOEXEC), ret;
-
-	if (fd < 0)
-		return -errno;
-	ret = write(fd, text, strlen(text)) < 0 ? -errno : 0;
-	close(fd);
-	return ret;
-}
-
 /* All that a suspend does, but for the sleep itself, from which nothing would wake us. */
 static unsigned int sleep_now_and_then(unsigned long period_s)
 {
 	unsigned int count = 0;
 
-	write_text("/sys/module/suspend/parameters/pm_test_delay", "1");
-	if (!period_s || write_text("/sys/power/pm_test", "devices"))
+	npu_write_text("/sys/module/suspend/parameters/pm_test_delay", "1");
+	if (!period_s || npu_write_text("/sys/power/pm_test", "devices"))
 		return 0;
 	while (npu_now_ms() + 1000 * period_s < stop_ms) {
 		sleep((unsigned int)period_s);
-		count += write_text("/sys/power/state", "freeze") == 0;
+		count += npu_write_text("/sys/power/state", "freeze") == 0;
 	}
-	write_text("/sys/power/pm_test", "none");
+	npu_write_text("/sys/power/pm_test", "none");
 	return count;
 }
 
 /* Users of the module: open files, buffers that others hold, fences. -1 if nobody tells. */
 static int module_users(void)
 {
-	char text[16] = "";
-	int fd = open("/sys/module/rknpu/refcnt", O_RDONLY | O_CLOEXEC);
-	ssize_t got = fd < 0 ? -1 : read(fd, text, sizeof(text) - 1);
+	char text[16];
 
-	if (fd >= 0)
-		close(fd);
-	return got > 0 ? atoi(text) : -1;
+	return npu_read_text("/sys/module/rknpu/refcnt", text, sizeof(text)) > 0 ? atoi(text) : -1;
 }
 
 static unsigned int lines_of(const char *file)

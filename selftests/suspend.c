@@ -31,11 +31,11 @@ FIXTURE_SETUP(suspend)
 	ASSERT_LE(0, self->fd);
 	if (!npu_board_open())
 		SKIP(return, "not the emulated board with power domains");
-	if (npu_write_file("/sys/power/pm_test", "devices"))
+	if (npu_write_text("/sys/power/pm_test", "devices"))
 		SKIP(return, "this kernel cannot test sleep (no /sys/power/pm_test)");
-	ASSERT_EQ(0, npu_write_file("/sys/module/suspend/parameters/pm_test_delay", "1"));
+	ASSERT_EQ(0, npu_write_text("/sys/module/suspend/parameters/pm_test_delay", "1"));
 	/* This board's registers lie in PCI functions, which must be resumed before. */
-	ASSERT_EQ(0, npu_write_file("/sys/power/pm_async", "0"));
+	ASSERT_EQ(0, npu_write_text("/sys/power/pm_async", "0"));
 	npu_board_write(BOARD_POWER_FAIL, 0);
 	ASSERT_EQ(0, npu_job_init(&self->job, self->fd, 4, 5));
 	for (i = 0; i < 4; i++)
@@ -50,7 +50,7 @@ FIXTURE_TEARDOWN(suspend)
 	npu_job_free(&self->job);
 	EXPECT_EQ(0, npu_healthy());
 	EXPECT_EQ(0, npu_board_read(BOARD_VIOLATIONS));
-	EXPECT_EQ(0, npu_write_file("/sys/power/pm_test", "none"));
+	EXPECT_EQ(0, npu_write_text("/sys/power/pm_test", "none"));
 	EXPECT_EQ(0, npu_debugfs_write("delayms", "3000", 4));
 	close(self->fd);
 }
@@ -58,7 +58,7 @@ FIXTURE_TEARDOWN(suspend)
 /* Returns when the system has woken up again. */
 static int sleep_once(void)
 {
-	return npu_write_file("/sys/power/state", "freeze");
+	return npu_write_text("/sys/power/state", "freeze");
 }
 
 static int fence_status(int fence, int timeout_ms)

@@ -90,18 +90,13 @@ TEST_F(version, b37_all_sources_agree)
 {
 	char text[64] = "";
 	uint32_t value = PRESET;
-	int fd;
 
 	ASSERT_EQ(0, npu_action(self->fd, RKNPU_GET_DRV_VERSION, &value));
 	EXPECT_EQ(908, value);
 	if (npu_debugfs_read("version", text, sizeof(text)) == 0)
 		EXPECT_STREQ("RKNPU driver: v0.9.8\n", text);
-	fd = open("/sys/module/rknpu/version", O_RDONLY);
-	ASSERT_LE(0, fd);
-	memset(text, 0, sizeof(text));
-	ASSERT_LT(0, read(fd, text, sizeof(text) - 1));
+	ASSERT_LT(0, npu_read_text("/sys/module/rknpu/version", text, sizeof(text)));
 	EXPECT_STREQ("0.9.8\n", text);
-	close(fd);
 }
 
 TEST_F(version, hw_version_is_read_from_the_registers)
