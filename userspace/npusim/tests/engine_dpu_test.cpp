@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: MIT
 // Element-wise tasks of the DPU (flying mode) against the golden rules, integers only.
+#include "engine_flying.hpp"
 #include "engine_golden.hpp"
 #include "engine_machine.hpp"
 
@@ -224,21 +225,15 @@ void program(Machine& m, Flying& f, Task& t) {
     const int out_row = f.width + f.notch;
     f.out_surface = out_row * f.height + f.gap;
     f.out_base = m.alloc(static_cast<size_t>(f.out_surface) * f.channels * f.out_bytes);
-    const auto size = static_cast<uint32_t>((f.height - 1) << 16 | (f.width - 1));
-    const auto channels = static_cast<uint32_t>(f.channels - 1);
+    set_read_size(t, f.width, f.height, f.channels);
+    set_write_size(t, f.width, f.height, f.channels);
+    set_out_pitch(t, f.out_surface * 16);
     t.set(dpu::kFeatureModeCfg, 0x1e5);
     t.set(dpu::kDataFormat, precision_code(f.out_bytes) << 29 | precision_code(f.main_bytes) << 26 |
                                 static_cast<uint32_t>(f.ew_truncate_negative) << 16);
     t.set(dpu::kDstBaseAddr, f.out_base);
-    t.set(dpu::kDstSurfStride, static_cast<uint32_t>(f.out_surface * 16));
-    t.set(dpu::kSurfaceAdd, static_cast<uint32_t>(f.out_surface * 16));
-    t.set(dpu::kDataCubeWidth, size & 0xffff);
-    t.set(dpu::kDataCubeHeight, size >> 16);
     t.set(dpu::kDataCubeNotchAddr, static_cast<uint32_t>(f.notch) * 0x10001U);
-    t.set(dpu::kDataCubeChannel, channels << 16 | channels);
     t.set(dpu::kBsOwCfg, 2);
-    t.set(dpu::kWdmaSize0, channels);
-    t.set(dpu::kWdmaSize1, size);
     set_stage(t, dpu::kBsCfg, dpu::kDataFormatBsMulShiftValueNeg, f.bs);
     set_stage(t, dpu::kBnCfg, dpu::kDataFormatBnMulShiftValueNeg, f.bn);
     const uint32_t operand_size = f.other_bytes == 1 ? 1 : f.other_bytes == 2 ? 2 : 3;
@@ -256,9 +251,8 @@ void program(Machine& m, Flying& f, Task& t) {
     t.set(dpu::kOutCvtScale, static_cast<uint32_t>(f.out_scale));
     t.set(dpu::kOutCvtShift, static_cast<uint32_t>(f.out_shift) | (f.out_half_up ? 1U << 30 : 0U) |
                                  (f.out_offset_first ? 1U << 31 : 0U));
-    t.set(rdma::kDataCubeWidth, size & 0xffff);
-    t.set(rdma::kDataCubeHeight, size >> 16 | static_cast<uint32_t>(f.line_notch) << 16);
-    t.set(rdma::kDataCubeChannel, channels);
+    t.set(rdma::kDataCubeHeight,
+          static_cast<uint32_t>(f.line_notch) << 16 | static_cast<uint32_t>(f.height - 1));
     t.set(rdma::kSrcBaseAddr, main);
     t.set(rdma::kErdmaCfg, f.ew && !f.ew_immediate ? 1U << 30 | operand_size << 2 : 1U);
     t.set(rdma::kEwBaseAddr, other);

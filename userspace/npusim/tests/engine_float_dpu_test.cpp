@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 // Element-wise tasks of the DPU in float: stages with immediate operands, every EW algorithm, both
 // engines sharing one tensor (COMB_USE 3), all float formats in and out.
+#include "engine_flying.hpp"
 #include "engine_golden.hpp"
 #include "engine_numbers.hpp"
 
@@ -182,21 +183,15 @@ void program(Machine& m, FloatFlying& f, Task& t) {
     const uint32_t other = place(m, f.other, f.other_type, surface);
     f.out_surface = f.width * f.height + m.pick(0, 3);
     f.dst = m.alloc(static_cast<size_t>(f.out_surface * f.channels) * 4);
-    const auto size = static_cast<uint32_t>((f.height - 1) << 16 | (f.width - 1));
-    const auto channels = static_cast<uint32_t>(f.channels - 1);
+    set_read_size(t, f.width, f.height, f.channels);
+    set_write_size(t, f.width, f.height, f.channels);
+    set_out_pitch(t, f.out_surface * 16);
     const auto proc = static_cast<uint32_t>(f.main_type);
     const auto pitch = static_cast<uint32_t>(surface * 16);
     t.set(dpu::kFeatureModeCfg, 0x1e5);
     t.set(dpu::kDataFormat, static_cast<uint32_t>(f.out_type) << 29 | proc << 26 | proc);
     t.set(dpu::kDstBaseAddr, f.dst);
-    t.set(dpu::kDstSurfStride, static_cast<uint32_t>(f.out_surface * 16));
-    t.set(dpu::kSurfaceAdd, static_cast<uint32_t>(f.out_surface * 16));
-    t.set(dpu::kDataCubeWidth, size & 0xffff);
-    t.set(dpu::kDataCubeHeight, size >> 16);
-    t.set(dpu::kDataCubeChannel, channels << 16 | channels);
     t.set(dpu::kBsOwCfg, 2);
-    t.set(dpu::kWdmaSize0, channels);
-    t.set(dpu::kWdmaSize1, size);
     set_stage(t, dpu::kBsCfg, f.bs);
     set_stage(t, dpu::kBnCfg, f.bn);
     const uint32_t operand_size = bits_of(f.other_type) == 16 ? 2 : 3;
@@ -204,9 +199,6 @@ void program(Machine& m, FloatFlying& f, Task& t) {
                            0x1c0U | (f.ew_relu ? 0U : 0x200U) |
                            static_cast<uint32_t>(f.ew_algo) << 16 | operand_size << 22 | 1U << 28);
     t.set(dpu::kOutCvtScale, f.out_type == Precision::kFp16 ? 0x10001 : 1);
-    t.set(rdma::kDataCubeWidth, size & 0xffff);
-    t.set(rdma::kDataCubeHeight, size >> 16);
-    t.set(rdma::kDataCubeChannel, channels);
     t.set(rdma::kSrcBaseAddr, main);
     t.set(rdma::kErdmaCfg, f.ew || f.shared ? 1U << 30 | operand_size << 2 : 1U);
     t.set(rdma::kEwBaseAddr, f.shared ? main + pitch : other);

@@ -2,45 +2,12 @@
 // Data movements the vendor compiler builds from DPU tasks: fused residual operands, strided
 // writes, turned blocks, border copies.
 #include "engine_conv_case.hpp"
+#include "engine_flying.hpp"
 
 using namespace engine_test;
 namespace core = npuregs::core;
 namespace dpu = npuregs::dpu;
 namespace rdma = npuregs::dpu_rdma;
-
-namespace {
-
-/// A flying copy of 16-bit data; the caller sets sizes and addresses.
-Task copy_task() {
-    Task t;
-    t.set(dpu::kFeatureModeCfg, 0x1e5);
-    t.set(dpu::kDataFormat, 0x24000001);
-    t.set(dpu::kBsCfg, 0x53);
-    t.set(dpu::kBnCfg, 0x53);
-    t.set(dpu::kEwCfg, 0x383);
-    t.set(dpu::kBsOwCfg, 2);
-    t.set(dpu::kOutCvtScale, 1);
-    t.set(rdma::kErdmaCfg, 1);
-    t.set(rdma::kFeatureModeCfg, 0xf821);
-    return t;
-}
-
-void set_read_size(Task& t, int w, int h, int channels) {
-    const auto u = [](int value) { return static_cast<uint32_t>(value - 1); };
-    t.set(rdma::kDataCubeWidth, u(w));
-    t.set(rdma::kDataCubeHeight, u(h));
-    t.set(rdma::kDataCubeChannel, u(channels));
-    t.set(dpu::kDataCubeWidth, u(w));
-    t.set(dpu::kDataCubeHeight, u(h));
-    t.set(dpu::kDataCubeChannel, u(channels) << 16 | u(channels));
-}
-
-void set_write_size(Task& t, int w, int h, int channels) {
-    t.set(dpu::kWdmaSize0, static_cast<uint32_t>(channels - 1));
-    t.set(dpu::kWdmaSize1, static_cast<uint32_t>((h - 1) << 16 | (w - 1)));
-}
-
-}  // namespace
 
 TEST_CASE("fused addition reads even surfaces by MRDMA and odd ones by ERDMA") {
     for (int i = 0; i < case_count(200); ++i) {
@@ -153,7 +120,7 @@ void turn_and_back(Machine& m, int channels, int w, int h) {
                        static_cast<int16_t>(values.back()));
     }
     // Forward: every channel becomes a plane of `pixels` elements.
-    Task t = copy_task();
+    Task t = flying_task(Precision::kInt16, Precision::kInt16);
     set_read_size(t, w, h, channels);
     set_write_size(t, pixels / 8, 1, channels);
     t.set(dpu::kBsOwCfg, 0x80007fe);
@@ -168,7 +135,7 @@ void turn_and_back(Machine& m, int channels, int w, int h) {
             m.get<int16_t>(planes + static_cast<uint32_t>(i * 2)) != values[static_cast<size_t>(i)];
     REQUIRE(wrong == 0);
     // Back: a plane is a row of the source, its atoms are surfaces one atom apart.
-    t = copy_task();
+    t = flying_task(Precision::kInt16, Precision::kInt16);
     set_read_size(t, 1, channels, pixels);
     set_write_size(t, 1, channels / 8, pixels);
     t.set(dpu::kBsOwCfg, 0x80007fe);
@@ -203,7 +170,7 @@ TEST_CASE("in flying mode the read size rules, not the DPU cube") {
     const uint32_t to = m.alloc(26 * 16);
     for (uint32_t i = 0; i < 26 * 8; ++i)
         m.put<int16_t>(from + 2 * i, static_cast<int16_t>(i));
-    Task t = copy_task();
+    Task t = flying_task(Precision::kInt16, Precision::kInt16);
     set_read_size(t, 26, 1, 8);
     t.set(dpu::kDataCubeHeight, 25);  // the whole tensor, as vendor streams leave it
     set_write_size(t, 26, 1, 8);

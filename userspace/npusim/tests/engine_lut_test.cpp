@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: MIT
 // Look-up tables with random ranges, steps, priorities and slopes, integer and fp16.
+#include "engine_flying.hpp"
 #include "engine_golden.hpp"
-#include "engine_numbers.hpp"
 
 using namespace engine_test;
 namespace dpu = npuregs::dpu;
-namespace rdma = npuregs::dpu_rdma;
 
 namespace {
 
@@ -96,27 +95,8 @@ void upload(Machine& m, const Lookup& lookup) {
 }
 
 Task lookup_task(const Lookup& lookup, Precision type, uint32_t from, uint32_t to) {
-    Task t;
-    const auto code = static_cast<uint32_t>(type);
-    t.set(dpu::kFeatureModeCfg, 0x1e5);
-    t.set(dpu::kDataFormat, (type == Precision::kFp16 ? 5U : 4U) << 29 | code << 26 | code);
-    t.set(dpu::kBsCfg, 0x53);
-    t.set(dpu::kBnCfg, 0x53);
-    t.set(dpu::kEwCfg, 0x302);
-    t.set(dpu::kBsOwCfg, 2);
-    t.set(dpu::kOutCvtScale, 1);
-    t.set(dpu::kDstBaseAddr, to);
-    t.set(dpu::kDstSurfStride, kPixels * 16);
-    t.set(dpu::kSurfaceAdd, kPixels * 16);
-    for (const uint32_t reg : {dpu::kDataCubeWidth, rdma::kDataCubeWidth})
-        t.set(reg, kPixels - 1);
-    t.set(dpu::kDataCubeChannel, 7U << 16 | 7);
-    t.set(rdma::kDataCubeChannel, 7);
-    t.set(dpu::kWdmaSize0, 7);
-    t.set(dpu::kWdmaSize1, kPixels - 1);
-    t.set(rdma::kSrcBaseAddr, from);
-    t.set(rdma::kErdmaCfg, 1);
-    t.set(rdma::kFeatureModeCfg, code << 15 | 0x7801);
+    const auto out_type = type == Precision::kFp16 ? Precision::kFp32 : Precision::kInt32;
+    Task t = lookup_row(type, out_type, kPixels, from, to);
     t.set(dpu::kLutCfg, (lookup.lo_hybrid ? 0x40U : 0U) | (lookup.lo_over ? 0x20U : 0U) |
                             (lookup.lo_under ? 0x10U : 0U) | 0x8U);
     t.set(dpu::kLutInfo, static_cast<uint32_t>(lookup.lo.shift << 16 | lookup.le.shift << 8));

@@ -3,6 +3,7 @@
 #include <cmath>
 
 #include "engine_conv_case.hpp"
+#include "engine_flying.hpp"
 
 using namespace engine_test;
 namespace cna = npuregs::cna;
@@ -292,26 +293,7 @@ TEST_CASE("look-up tables interpolate, choose by range and extrapolate") {
         inputs.push_back(m.pick(-25000, 25000));
         m.put<int16_t>(from + 2 * i, static_cast<int16_t>(inputs.back()));
     }
-    Task t;
-    t.set(dpu::kFeatureModeCfg, 0x1e5);
-    t.set(dpu::kDataFormat, 0x24000001);
-    t.set(dpu::kBsCfg, 0x53);
-    t.set(dpu::kBnCfg, 0x53);
-    t.set(dpu::kEwCfg, 0x302);
-    t.set(dpu::kBsOwCfg, 2);
-    t.set(dpu::kOutCvtScale, 1);
-    t.set(dpu::kDstBaseAddr, to);
-    t.set(dpu::kDstSurfStride, kPixels * 16);
-    t.set(dpu::kSurfaceAdd, kPixels * 16);
-    for (const uint32_t reg : {dpu::kDataCubeWidth, rdma::kDataCubeWidth})
-        t.set(reg, kPixels - 1);
-    t.set(dpu::kDataCubeChannel, 7U << 16 | 7);
-    t.set(rdma::kDataCubeChannel, 7);
-    t.set(dpu::kWdmaSize0, 7);
-    t.set(dpu::kWdmaSize1, kPixels - 1);
-    t.set(rdma::kSrcBaseAddr, from);
-    t.set(rdma::kErdmaCfg, 1);
-    t.set(rdma::kFeatureModeCfg, 0xf821);
+    Task t = lookup_row(Precision::kInt16, Precision::kInt16, kPixels, from, to);
     // Vendor sigmoid layout: LE [-16384, 0), LO [0, 16384), steps of 32; LO beyond the end.
     t.set(dpu::kLutCfg, 0x68);
     t.set(dpu::kLutInfo, 0x050500);
