@@ -20,16 +20,6 @@ namespace {
 
 constexpr uint32_t kInputs = 10;
 
-/// Path of a file of others, or empty after a printed reason.
-std::string shared_file(const std::string& name) {
-    const auto shared = shared_dir();
-    if (shared.empty() || !exists(shared + "/" + name)) {
-        std::printf("skipped: no ../shared/data/rknn/%s\n", name.c_str());
-        return {};
-    }
-    return shared + "/" + name;
-}
-
 std::vector<float> random_values(size_t count, uint32_t seed) {
     std::mt19937 random(seed);
     std::vector<float> values(count);

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
-// rknn-run as a program: mistakes of its user are told, and give a status that is not 0.
+// rknn-run as a program: mistakes of its user are told, and give a status that is not 0; what it
+// computes on the way.
 #include <sys/wait.h>
 
+#include <algorithm>
 #include <array>
 #include <catch2/catch.hpp>
 #include <cstdio>
@@ -10,6 +12,7 @@
 #include <memory>
 #include <string>
 
+#include "npy.hpp"
 #include "support/files.hpp"
 
 namespace {
@@ -126,4 +129,43 @@ TEST_CASE("RKNPU_SIM_THREADS that is no number is refused", "[tools]") {
         CHECK_THAT(result.text, Catch::Contains("RKNPU_SIM_THREADS"));
     }
     CHECK(run(model() + picture(), "RKNPU_SIM_THREADS=2").status == 0);
+}
+
+// The file's maker measured the range of each tensor on this photo (Documentation/hardware.rst), so
+// the largest value of each tensor that is quantised anew must lie at the end of its range: an
+// error in any layer, or in the way the photo is scaled, moves the maxima of all that follow.
+TEST_CASE("segmentation fills the range that its maker measured in each layer",
+          "[tools][models][shared]") {
+    const auto file = rknpu::test::shared_file("segmentation/pp_human_segv2_rk3588.rknn");
+    const auto photo = rknpu::test::shared_file("segmentation/test_image.jpg");
+    if (file.empty() || photo.empty())
+        return;
+    const rknpu::test::TempFolder folder;
+    const auto result = run("--quiet '" + file + "' '" + photo + "'",
+                            "RKNN_LOG_LEVEL=5 RKNN_DUMP_QUANT=1 RKNN_DUMP_DIR=" + folder.path());
+    REQUIRE(result.status == 0);
+    size_t tensors = 0;
+    for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
+        const auto name = entry.path().filename().string();
+        std::string error;
+        const auto array = rknpu::tools::read_npy(entry.path().string(), error);
+        INFO(name << ": " << error);
+        REQUIRE(array.has_value());
+        // These keep the range of what they read.
+        if (array->descr != "|i1" || name.find("_Resize_") != std::string::npos ||
+            name.find("_Concat_") != std::string::npos || name.starts_with("InputOperator"))
+            continue;
+        ++tensors;
+        int largest = -128;
+        size_t at_end = 0;
+        for (const std::byte byte : array->data) {
+            const int value = static_cast<int8_t>(byte);
+            largest = std::max(largest, value);
+            at_end += value == 127 ? 1 : 0;
+        }
+        // int8 arithmetic and the float network that was measured may differ by 2 % of the range.
+        CHECK(largest >= 122);
+        CHECK(at_end <= 12);
+    }
+    CHECK(tensors == 83);
 }

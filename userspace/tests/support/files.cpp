@@ -40,6 +40,15 @@ std::string shared_dir() {
     return exists(dir + "/rknn") ? dir + "/rknn" : std::string();
 }
 
+std::string shared_file(const std::string& name) {
+    const auto shared = shared_dir();
+    if (shared.empty() || !exists(shared + "/" + name)) {
+        std::printf("skipped: no %s among the models of others (RKNPU_TEST_DATA)\n", name.c_str());
+        return {};
+    }
+    return shared + "/" + name;
+}
+
 std::vector<std::byte> read_all(const std::string& path) {
     const std::unique_ptr<std::FILE, int (*)(std::FILE*)> file(std::fopen(path.c_str(), "rb"),
                                                                &std::fclose);

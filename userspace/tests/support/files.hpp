@@ -16,6 +16,9 @@ std::string models_dir();
 /// empty if it is not there.
 std::string shared_dir();
 
+/// Path of a file below shared_dir(); empty, after a printed reason, if it is not there.
+std::string shared_file(const std::string& name);
+
 /// Whole file; empty if it cannot be read.
 std::vector<std::byte> read_all(const std::string& path);
 
