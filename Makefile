@@ -12,7 +12,7 @@ export PREFIX DESTDIR V RKNPU_CACHE RKNPU_BUILD
 BUILD := $(or $(RKNPU_BUILD),$(CURDIR)/build)
 
 .DEFAULT_GOAL := all
-.PHONY: help all modules modules_install userspace dtbs demo check check-unit check-vm check-debug \
+.PHONY: help all modules modules_install userspace dtbs demo check check-unit golden check-vm check-debug \
 	check-kernels check-intree check-dts check-packages check-install check-doctor check-scripts packages bsp bench style install uninstall dkms clean
 
 help: ## list the targets
@@ -56,6 +56,9 @@ check: ## everything: unit tests, style, tests on the emulated board
 
 check-unit: ## unit tests on this machine
 	@scripts/check.sh unit
+
+golden: ## the NPU model against slow rules, 200,000 random cases
+	@scripts/check.sh golden
 
 check-vm: ## kselftests and runtime tests on the emulated board (KERNELS="6.1 6.12")
 	@scripts/check.sh vm

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|debug|vm|style|dist|more|all]...     KERNELS="6.1 6.12" chooses the VM's kernels,
+#   check.sh [unit|golden|debug|vm|style|dist|more|all]...
+#                                                       KERNELS="6.1 6.12" chooses the VM's kernels,
 #                                                       RKNPU_MATRIX=1: all selftests on all boards
 #
 # Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
@@ -26,6 +27,25 @@ check_unit() {
     say "unit tests"
     "$scripts/build-userspace.sh" host || { record fail "userspace builds" && return; }
     run_ctest "$RKNPU_BUILD/userspace" unit
+}
+
+# The NPU model against slow rules, with many more random cases than the unit tests take. Not part of
+# "all". RKNPU_GOLDEN_CASES: cases in each of the tests' groups.
+check_golden() {
+    say "random cases of the NPU model"
+    "$scripts/build-userspace.sh" host engine_test || { record fail "engine_test builds" && return; }
+    local program log=$RKNPU_BUILD/check/golden.log cases
+    program=$(find "$RKNPU_BUILD/userspace" -name engine_test -type f -perm -u+x | head -n 1)
+    # shellcheck disable=SC2016 # the inner shell expands them
+    if ! STEP_WATCH=$log RKNPU_GOLDEN_CASES=${RKNPU_GOLDEN_CASES:-11000} step "running engine_test" \
+        bash -c '"$1" --durations yes >"$2" 2>&1' - "$program" "$log"; then
+        tail -n 40 "$log" >&2
+        record fail "golden: all random cases"
+        return
+    fi
+    cases=$(sed -n 's/^random cases: //p' "$log")
+    record pass "golden: ${cases:-0} random cases"
+    say "  ${cases:-0} random cases"
 }
 
 run_ctest() { # run_ctest BUILD NAME
@@ -310,13 +330,14 @@ mkdir -p "$RKNPU_BUILD/check"
 for part in "$@"; do
     case $part in
     unit) check_unit ;;
+    golden) check_golden ;;
     debug) check_debug ;;
     vm) check_vm ;;
     style) check_style ;;
     dist) check_dist ;;
     more) check_more ;;
     all) check_unit && check_style && check_vm && check_dist && check_debug_if_wanted ;;
-    *) die "unknown check '$part'" "unit, debug, vm, style, dist, more or all" ;;
+    *) die "unknown check '$part'" "unit, golden, debug, vm, style, dist, more or all" ;;
     esac
 done
 
