@@ -5,10 +5,10 @@
 #include <array>
 #include <vector>
 
-#include "../convert.hpp"
 #include "elementwise.hpp"
 #include "gemm.hpp"
 #include "ops.hpp"
+#include "quantized.hpp"
 #include "window.hpp"
 
 namespace rknpu::cpu::ops {
@@ -184,35 +184,8 @@ Status compute_conv(const OpContext& context) {
 
 // --- ConvInteger: x, w, x_zero_point, w_zero_point
 
-bool is_byte(DType type) {
-    return type == DType::kI8 || type == DType::kU8;
-}
-
-std::int32_t byte_value(const TensorView& t, std::int64_t i) {
-    const std::uint8_t raw = static_cast<std::uint8_t>(t.data[static_cast<std::size_t>(i)]);
-    return t.dtype == DType::kI8 ? static_cast<std::int8_t>(raw) : raw;
-}
-
-/// One entry per output channel from a scalar or a vector of bytes.
-Status per_channel(const OpContext& context, std::size_t input, std::int64_t channels,
-                   std::vector<std::int32_t>& out) {
-    out.assign(static_cast<std::size_t>(channels), 0);
-    if (!context.has(input))
-        return {};
-    const TensorView& t = context.inputs[input];
-    if (!is_byte(t.dtype) || (t.elements() != 1 && t.elements() != channels))
-        return fail(context, StatusCode::kInvalidShape, "zero point ", dtype_name(t.dtype), " ",
-                    t.dims.text(), " does not match ", channels, " channels");
-    for (std::int64_t c = 0; c < channels; ++c)
-        out[static_cast<std::size_t>(c)] = byte_value(t, t.elements() == 1 ? 0 : c);
-    return {};
-}
-
 Status infer_conv_integer(const OpContext& context, std::vector<TensorInfo>& outputs) {
-    for (std::size_t i : {0, 1}) {
-        if (!is_byte(context.inputs[i].dtype))
-            return bad_type(context, i);
-    }
+    RKNPU_CPU_TRY(check_integer_types(context));
     ConvShape shape;
     RKNPU_CPU_TRY(read_conv(context, context.inputs[0].dims, context.inputs[1].dims, shape));
     outputs.push_back({DType::kI32, shape.output(), std::nullopt});
@@ -226,8 +199,8 @@ Status compute_conv_integer(const OpContext& context) {
     RKNPU_CPU_TRY(read_conv(context, x.dims, w.dims, shape));
     std::vector<std::int32_t> zx;
     std::vector<std::int32_t> zw;
-    RKNPU_CPU_TRY(per_channel(context, 2, 1, zx));
-    RKNPU_CPU_TRY(per_channel(context, 3, shape.out_channels(), zw));
+    RKNPU_CPU_TRY(read_zero_points(context, 2, 1, zx));
+    RKNPU_CPU_TRY(read_zero_points(context, 3, shape.out_channels(), zw));
     const auto y = context.outputs[0].as<std::int32_t>();
     conv_plain<std::int64_t>(
         shape, [](std::int64_t) { return std::int64_t{0}; },
@@ -244,15 +217,8 @@ Status compute_conv_integer(const OpContext& context) {
 // --- QLinearConv: x, x_scale, x_zp, w, w_scale, w_zp, y_scale, y_zp, B (int32)
 
 Status infer_qlinear_conv(const OpContext& context, std::vector<TensorInfo>& outputs) {
-    for (std::size_t i : {0, 2, 3, 5, 7}) {
-        if (!is_byte(context.inputs[i].dtype))
-            return bad_type(context, i);
-    }
-    for (std::size_t i : {1, 4, 6}) {
-        if (context.inputs[i].dtype != DType::kF32)
-            return bad_type(context, i);
-    }
-    for (std::size_t i : {1, 2, 6, 7}) {
+    RKNPU_CPU_TRY(check_qlinear_types(context));
+    for (std::size_t i : {1, 2}) {
         if (context.inputs[i].elements() != 1)
             return fail(context, StatusCode::kInvalidShape, "input ", i, " is not one number");
     }
@@ -274,21 +240,12 @@ Status compute_qlinear_conv(const OpContext& context) {
     RKNPU_CPU_TRY(read_conv(context, x.dims, w.dims, shape));
     const std::int64_t channels = shape.out_channels();
     std::vector<std::int32_t> zw;
-    RKNPU_CPU_TRY(per_channel(context, 5, channels, zw));
+    RKNPU_CPU_TRY(read_zero_points(context, 5, channels, zw));
     std::vector<float> sw;
-    RKNPU_CPU_TRY(read_floats(context, 4, sw));
-    if (sw.size() == 1)
-        sw.resize(static_cast<std::size_t>(channels), sw[0]);
-    if (std::cmp_not_equal(sw.size(), channels))
-        return fail(context, StatusCode::kInvalidShape, "weight scale ",
-                    context.inputs[4].dims.text(), " does not match ", channels, " channels");
+    RKNPU_CPU_TRY(read_scales(context, 4, channels, sw));
     const std::int32_t zx = byte_value(context.inputs[2], 0);
     const double sx = context.inputs[1].as<float>()[0];
-    const Quant quant{context.inputs[6].as<float>()[0], byte_value(context.inputs[7], 0)};
-    const MutTensorView& out = context.outputs[0];
-    if (!quant_is_valid(quant, out.dtype))
-        return fail(context, StatusCode::kInvalidValue, "bad output scale ", quant.scale);
-    std::vector<float> real(static_cast<std::size_t>(out.elements()));
+    std::vector<float> real(static_cast<std::size_t>(context.outputs[0].elements()));
     conv_plain<std::int64_t>(
         shape,
         [&](std::int64_t oc) -> std::int64_t {
@@ -304,11 +261,7 @@ Status compute_qlinear_conv(const OpContext& context) {
             real[static_cast<std::size_t>(i)] =
                 static_cast<float>(static_cast<double>(v) * sx * sw[static_cast<std::size_t>(oc)]);
         });
-    if (out.dtype == DType::kI8)
-        quantize<std::int8_t>(real, quant, out.as<std::int8_t>());
-    else
-        quantize<std::uint8_t>(real, quant, out.as<std::uint8_t>());
-    return {};
+    return store_qlinear(context, real);
 }
 
 constexpr std::array kOps = {

@@ -5,10 +5,10 @@
 #include <cmath>
 #include <vector>
 
-#include "../convert.hpp"
 #include "elementwise.hpp"
 #include "gemm.hpp"
 #include "ops.hpp"
+#include "quantized.hpp"
 
 namespace rknpu::cpu::ops {
 
@@ -201,37 +201,8 @@ Status compute_gemm(const OpContext& context) {
 
 // --- MatMulInteger: A, B, a_zero_point, b_zero_point
 
-bool is_byte(DType type) {
-    return type == DType::kI8 || type == DType::kU8;
-}
-
-/// Reads int8 or uint8 as int.
-std::int32_t byte_value(DType type, std::span<const std::byte> data, std::int64_t i) {
-    const std::uint8_t raw = static_cast<std::uint8_t>(data[static_cast<std::size_t>(i)]);
-    return type == DType::kI8 ? static_cast<std::int8_t>(raw) : raw;
-}
-
-/// A zero point per row or column, or one for all, or none.
-Status zero_points(const OpContext& context, std::size_t input, std::int64_t count,
-                   std::vector<std::int32_t>& out) {
-    out.assign(static_cast<std::size_t>(count), 0);
-    if (!context.has(input))
-        return {};
-    const TensorView& t = context.inputs[input];
-    const std::int64_t n = t.elements();
-    if (!is_byte(t.dtype) || (n != 1 && n != count))
-        return fail(context, StatusCode::kInvalidShape, "zero point ", dtype_name(t.dtype), " ",
-                    t.dims.text(), " does not match ", count, " entries");
-    for (std::int64_t i = 0; i < count; ++i)
-        out[static_cast<std::size_t>(i)] = byte_value(t.dtype, t.data, n == 1 ? 0 : i);
-    return {};
-}
-
 Status infer_matmul_integer(const OpContext& context, std::vector<TensorInfo>& outputs) {
-    for (std::size_t i : {0, 1}) {
-        if (!is_byte(context.inputs[i].dtype))
-            return bad_type(context, i);
-    }
+    RKNPU_CPU_TRY(check_integer_types(context));
     Product product;
     RKNPU_CPU_TRY(read_product(context, context.inputs[0].dims, context.inputs[1].dims, product));
     outputs.push_back({DType::kI32, product.out, std::nullopt});
@@ -245,13 +216,12 @@ Status compute_matmul_integer(const OpContext& context) {
     RKNPU_CPU_TRY(read_product(context, a.dims, b.dims, p));
     std::vector<std::int32_t> za;
     std::vector<std::int32_t> zb;
-    RKNPU_CPU_TRY(zero_points(context, 2, p.m, za));
-    RKNPU_CPU_TRY(zero_points(context, 3, p.n, zb));
+    RKNPU_CPU_TRY(read_zero_points(context, 2, p.m, za));
+    RKNPU_CPU_TRY(read_zero_points(context, 3, p.n, zb));
     const auto out = context.outputs[0].as<std::int32_t>();
     multiply<std::int64_t>(
-        p,
-        [&](std::int64_t i, std::int64_t row) { return byte_value(a.dtype, a.data, i) - za[row]; },
-        [&](std::int64_t i, std::int64_t col) { return byte_value(b.dtype, b.data, i) - zb[col]; },
+        p, [&](std::int64_t i, std::int64_t row) { return byte_value(a, i) - za[row]; },
+        [&](std::int64_t i, std::int64_t col) { return byte_value(b, i) - zb[col]; },
         [&](std::int64_t i, std::int64_t, std::int64_t v) {
             out[i] = static_cast<std::int32_t>(v);
         });
@@ -261,30 +231,10 @@ Status compute_matmul_integer(const OpContext& context) {
 // --- QLinearMatMul: a, a_scale, a_zp, b, b_scale, b_zp, y_scale, y_zp
 
 Status infer_qlinear_matmul(const OpContext& context, std::vector<TensorInfo>& outputs) {
-    for (std::size_t i : {0, 2, 3, 5, 7}) {
-        if (!is_byte(context.inputs[i].dtype))
-            return bad_type(context, i);
-    }
-    for (std::size_t i : {1, 4, 6}) {
-        if (context.inputs[i].dtype != DType::kF32)
-            return bad_type(context, i);
-    }
-    if (context.inputs[6].elements() != 1 || context.inputs[7].elements() != 1)
-        return fail(context, StatusCode::kInvalidShape, "output scale is not one number");
+    RKNPU_CPU_TRY(check_qlinear_types(context));
     Product product;
     RKNPU_CPU_TRY(read_product(context, context.inputs[0].dims, context.inputs[3].dims, product));
     outputs.push_back({context.inputs[7].dtype, product.out, std::nullopt});
-    return {};
-}
-
-Status scales(const OpContext& context, std::size_t input, std::int64_t count,
-              std::vector<float>& out) {
-    RKNPU_CPU_TRY(read_floats(context, input, out));
-    if (out.size() == 1)
-        out.resize(static_cast<std::size_t>(count), out[0]);
-    if (std::cmp_not_equal(out.size(), count))
-        return fail(context, StatusCode::kInvalidShape, "scale ", context.inputs[input].dims.text(),
-                    " does not match ", count, " entries");
     return {};
 }
 
@@ -295,33 +245,21 @@ Status compute_qlinear_matmul(const OpContext& context) {
     RKNPU_CPU_TRY(read_product(context, a.dims, b.dims, p));
     std::vector<std::int32_t> za;
     std::vector<std::int32_t> zb;
-    std::vector<std::int32_t> zy;
     std::vector<float> sa;
     std::vector<float> sb;
-    RKNPU_CPU_TRY(zero_points(context, 2, p.m, za));
-    RKNPU_CPU_TRY(zero_points(context, 5, p.n, zb));
-    RKNPU_CPU_TRY(zero_points(context, 7, 1, zy));
-    RKNPU_CPU_TRY(scales(context, 1, p.m, sa));
-    RKNPU_CPU_TRY(scales(context, 4, p.n, sb));
-    const float sy = context.inputs[6].as<float>()[0];
-    const MutTensorView& out = context.outputs[0];
-    std::vector<float> real(static_cast<std::size_t>(out.elements()));
+    RKNPU_CPU_TRY(read_zero_points(context, 2, p.m, za));
+    RKNPU_CPU_TRY(read_zero_points(context, 5, p.n, zb));
+    RKNPU_CPU_TRY(read_scales(context, 1, p.m, sa));
+    RKNPU_CPU_TRY(read_scales(context, 4, p.n, sb));
+    std::vector<float> real(static_cast<std::size_t>(context.outputs[0].elements()));
     multiply<std::int64_t>(
-        p,
-        [&](std::int64_t i, std::int64_t row) { return byte_value(a.dtype, a.data, i) - za[row]; },
-        [&](std::int64_t i, std::int64_t col) { return byte_value(b.dtype, b.data, i) - zb[col]; },
+        p, [&](std::int64_t i, std::int64_t row) { return byte_value(a, i) - za[row]; },
+        [&](std::int64_t i, std::int64_t col) { return byte_value(b, i) - zb[col]; },
         [&](std::int64_t i, std::int64_t col, std::int64_t v) {
             const std::int64_t row = i / p.n % p.m;
             real[i] = static_cast<float>(static_cast<double>(v) * sa[row] * sb[col]);
         });
-    const Quant quant{sy, zy[0]};
-    if (!quant_is_valid(quant, out.dtype))
-        return fail(context, StatusCode::kInvalidValue, "bad output scale ", sy);
-    if (out.dtype == DType::kI8)
-        quantize<std::int8_t>(real, quant, out.as<std::int8_t>());
-    else
-        quantize<std::uint8_t>(real, quant, out.as<std::uint8_t>());
-    return {};
+    return store_qlinear(context, real);
 }
 
 constexpr std::array kOps = {
