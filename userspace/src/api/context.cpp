@@ -121,10 +121,13 @@ Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
         return status;
     if (auto status = report_cpu_nodes(graph, device()->info().soc); !status.ok())
         return status;
-    for (const auto& type : session_->cpu_steps().unknown_types())
+    if (auto status = session_->cpu_steps().check_operators(); !status.ok())
+        return status;
+    for (const uint32_t node : session_->cpu_steps().waiting_nodes())
         log(LogLevel::kWarning,
-            "operator '{}' is not in this library: register it with rknn_register_custom_ops",
-            type);
+            "operator '{}' of layer '{}' is not in this library: register it with "
+            "rknn_register_custom_ops",
+            graph.nodes[node].type, graph.nodes[node].name);
     if (log_enabled(LogLevel::kDebug))
         log_memory_plan(*session_);
     if (dumps_wanted())

@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "cpu/names.hpp"
+
 namespace rknpu {
 namespace {
 
@@ -68,12 +70,15 @@ void set_attribute(cpu::Attributes& to, const std::string& name, const Attribute
 Status CpuSteps::prepare(const JobGraph& graph) {
     graph_ = &graph;
     steps_.clear();
+    waiting_.clear();
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
         const auto& node = graph.nodes[i];
         if (node.on_npu || node.type == "InputOperator" || node.type == "OutputOperator")
             continue;
         if (auto status = prepare_node(node, steps_[i]); !status.ok())
             return status;
+        if (!knows(i))
+            waiting_.push_back(i);
     }
     return {};
 }
@@ -133,15 +138,40 @@ Status CpuSteps::prepare_operand(int32_t tensor, Operand& operand, cpu::TensorIn
     return {};
 }
 
-std::vector<std::string> CpuSteps::unknown_types() const {
-    std::vector<std::string> out;
-    for (const auto& [index, step] : steps_) {
-        const auto& type = graph_->nodes[index].type;
-        const bool known = step.op != nullptr || step.kernel != nullptr || only_reshapes(type);
-        if (!known && std::find(out.begin(), out.end(), type) == out.end())
-            out.push_back(type);
+bool CpuSteps::knows(uint32_t node) const {
+    const auto& step = steps_.at(node);
+    return step.op != nullptr || step.kernel != nullptr || only_reshapes(graph_->nodes[node].type);
+}
+
+Status CpuSteps::check_operators() const {
+    constexpr size_t kNamed = 8;  // more would hide the cure at the end of the line
+    std::string layers;
+    size_t count = 0;
+    for (const uint32_t index : waiting_) {
+        const auto& node = graph_->nodes[index];
+        if (!cpu::is_reserved_type(node.type))
+            continue;
+        if (count++ < kNamed)
+            layers += fmt::format("{}'{}' in layer '{}'", layers.empty() ? "" : ", ", node.type,
+                                  node.name);
     }
-    return out;
+    if (count == 0)
+        return {};
+    return Status::failure(
+        Error::kInvalidModel,
+        "Meet unsupport CPU operator {}{}: this library does not have it. Convert "
+        "the model without it, or supply it with a plugin (RKNPU_OP_PLUGINS).",
+        layers, count > kNamed ? fmt::format(" and {} more", count - kNamed) : "");
+}
+
+Status CpuSteps::check_registered() const {
+    if (waiting_.empty())
+        return {};
+    const auto& node = graph_->nodes[waiting_.front()];
+    return Status::failure(Error::kFail,
+                           "Meet unsupport CPU operator '{}' in layer '{}': register it with "
+                           "rknn_register_custom_ops or convert the model without it",
+                           node.type, node.name);
 }
 
 std::vector<uint32_t> CpuSteps::nodes_of(std::string_view type) const {
@@ -157,6 +187,7 @@ std::vector<uint32_t> CpuSteps::nodes_of(std::string_view type) const {
 void CpuSteps::replace(const std::string& type, std::shared_ptr<CpuKernel> kernel) {
     for (const uint32_t node : nodes_of(type))
         steps_[node].kernel = kernel;
+    std::erase_if(waiting_, [this](uint32_t node) { return knows(node); });
 }
 
 /// Same elements, other dimensions: only the layout and the quantisation may differ.
@@ -204,7 +235,11 @@ Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
         status = step.kernel->run(node, step.input_views, step.output_views);
     } else if (only_reshapes(info.type) && !step.inputs.empty() && step.outputs.size() == 1) {
         status = copy(step);
-    } else if (step.op != nullptr) {
+    } else if (step.op == nullptr) {
+        // check_registered() leaves this one: reshaping of no tensor, or into several.
+        status = Status::failure(Error::kInvalidModel, "{} has {} inputs and {} outputs", info.type,
+                                 step.inputs.size(), step.outputs.size());
+    } else {
         cpu::OpContext context;
         context.type = info.type;
         context.attributes = &step.attributes;
@@ -213,11 +248,6 @@ Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
         context.output_count = step.outputs.size();
         if (const auto result = cpu::run(*step.op, context); !result.ok())
             status = Status(Error::kFail, result.text());
-    } else {
-        status = Status::failure(Error::kFail,
-                                 "Meet unsupport CPU operator '{}': register it with "
-                                 "rknn_register_custom_ops or convert the model without it",
-                                 info.type);
     }
     if (!status.ok())
         return {status.error(), fmt::format("node '{}': {}", info.name, status.text())};

@@ -32,8 +32,15 @@ class CpuSteps {
     /// Looks up every operator. Errors: kInvalidModel for a constant that is too short.
     Status prepare(const JobGraph& graph);
 
-    /// Types that neither the library nor a registered kernel knows.
-    std::vector<std::string> unknown_types() const;
+    /// Errors: kInvalidModel, naming each layer with an operator that neither the library nor a
+    /// registered kernel has and that cannot be a custom one (cpu::is_reserved_type()).
+    Status check_operators() const;
+
+    /// Layers that wait for a custom operator, in the order of the model.
+    const std::vector<uint32_t>& waiting_nodes() const { return waiting_; }
+
+    /// Errors: kFail, naming the first of waiting_nodes().
+    Status check_registered() const;
 
     /// Nodes of that type on the CPU.
     std::vector<uint32_t> nodes_of(std::string_view type) const;
@@ -61,12 +68,14 @@ class CpuSteps {
         std::vector<cpu::MutTensorView> output_views;
     };
 
+    bool knows(uint32_t node) const;
     Status prepare_node(const GraphNode& node, Step& step);
     Status prepare_operand(int32_t tensor, Operand& operand, cpu::TensorInfo& info);
     Status copy(Step& step);
 
     const JobGraph* graph_ = nullptr;
     std::unordered_map<uint32_t, Step> steps_;
+    std::vector<uint32_t> waiting_;  // as waiting_nodes()
 };
 
 }  // namespace rknpu

@@ -277,7 +277,7 @@ Status Session::check_ready() const {
                     "rknn_set_io_mem");
         }
     }
-    return {};
+    return cpu_steps_.check_registered();
 }
 
 Status Session::sync_commands() {
