@@ -1,11 +1,15 @@
 // SPDX-License-Identifier: MIT
 #include "api/context.hpp"
 
+#include <cstdlib>
+#include <string_view>
+
 #include "api/core_mask.hpp"
 #include "api/custom_ops.hpp"
 #include "api/dump.hpp"
 #include "core/log.hpp"
 #include "runtime/limits.hpp"
+#include "runtime/npu_input.hpp"
 #include "runtime/report.hpp"
 
 namespace rknpu::api {
@@ -61,6 +65,12 @@ Status share_weights(JobGraph& slave, const JobGraph& master) {
     return {};
 }
 
+/// Dumps show inputs as the model wants them, so the host makes them then.
+bool npu_converts() {
+    const char* text = std::getenv("RKNPU_NPU_INPUT");
+    return !dumps_wanted() && (text == nullptr || std::string_view(text) != "0");
+}
+
 }  // namespace
 
 Result<std::shared_ptr<Context>> Context::create(const InitRequest& request) {
@@ -106,9 +116,9 @@ Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
     flags_ = flags;
     const auto& graph = program_->graph;
     for (const int32_t tensor : graph.inputs)
-        inputs_.push_back({tensor, {}, {}, {}});
+        inputs_.emplace_back().tensor = tensor;
     for (const int32_t tensor : graph.outputs)
-        outputs_.push_back({tensor, {}, {}, {}});
+        outputs_.emplace_back().tensor = tensor;
     input_given_.assign(inputs_.size(), false);
     if ((flags & RKNN_FLAG_COLLECT_MODEL_INFO_ONLY) != 0)
         return {};
@@ -132,6 +142,8 @@ Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
         log_memory_plan(*session_);
     if (dumps_wanted())
         session_->set_observer([this](size_t step) { return dump_step(*session_, step); });
+    for (size_t i = 0; i < inputs_.size() && npu_converts(); ++i)
+        inputs_[i].npu_words = npu_conversion(graph, inputs_[i].tensor, map_of(i));
     return {};
 }
 

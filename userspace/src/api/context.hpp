@@ -79,6 +79,8 @@ class Context final : public Object {
         std::optional<Converted> converted;
         std::shared_ptr<Memory> direct;  ///< keeps a directly bound object alive
         std::optional<LastConversion> last;
+        std::vector<WordPatch> npu_words;  ///< let the NPU convert unsigned bytes; empty: it cannot
+        bool on_npu = false;               ///< it does
     };
 
     struct OutputBuffer {
@@ -94,6 +96,8 @@ class Context final : public Object {
         return program_->graph.tensors[static_cast<size_t>(port.tensor)];
     }
     ChannelMap map_of(size_t input) const;
+
+    void convert_on_npu(Port& port, bool on);
 
     Status check_input(const rknn_input& input) const;
     Status take_input(const rknn_input& input);

@@ -92,12 +92,24 @@ Status Context::check_input(const rknn_input& input) const {
     return {};
 }
 
+void Context::convert_on_npu(Port& port, bool on) {
+    if (port.on_npu != on)
+        session_->patch_commands(port.npu_words, on);
+    port.on_npu = on;
+}
+
 Status Context::take_input(const rknn_input& input) {
     auto& port = inputs_[input.index];
     const auto& tensor = tensor_of(port);
     const std::span source(static_cast<const std::byte*>(input.buf), input.size);
     const auto target = session_->bytes(port.tensor);
-    const auto native = view_of(tensor);
+    auto native = view_of(tensor);
+    convert_on_npu(port, input.pass_through == 0 && input.type == RKNN_TENSOR_UINT8 &&
+                             !port.npu_words.empty());
+    if (port.on_npu) {
+        native.type = DataType::kUint8;
+        native.quantised = false;
+    }
     if (input.pass_through != 0) {
         std::memcpy(target.data(), source.data(), native.bytes());
     } else {
@@ -107,9 +119,10 @@ Status Context::take_input(const rknn_input& input) {
             // Codes of the model's own type are past normalisation.
             const bool codes = type == tensor.type && tensor.type != DataType::kFloat32 &&
                                tensor.type != DataType::kFloat16;
-            last.emplace(LastConversion{input.type, input.fmt,
-                                        Converter(*user_view(tensor, type, input.fmt), native,
-                                                  codes ? ChannelMap() : map_of(input.index))});
+            last.emplace(LastConversion{
+                input.type, input.fmt,
+                Converter(*user_view(tensor, type, input.fmt), native,
+                          codes || port.on_npu ? ChannelMap() : map_of(input.index))});
         }
         last->converter.run(source, target);
     }

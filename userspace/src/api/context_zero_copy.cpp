@@ -53,11 +53,16 @@ Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
                                tensor.name, static_cast<int>(attr.type),
                                static_cast<int>(attr.fmt));
     const auto native = view_of(tensor);
-    const auto view = user_view(tensor, *type, attr.fmt);
-    // Packed images with longer rows are native only if the caller keeps to the row pitch.
-    const bool packed = native.layout.order == Order::kNhwc && attr.fmt == RKNN_TENSOR_NHWC &&
-                        *type == tensor.type && memory->size >= native.bytes();
-    if (attr.pass_through != 0 || packed || (view && is_native(tensor, *view))) {
+    auto view = user_view(tensor, *type, attr.fmt);
+    // Memory that has room for it keeps to the row pitch of a packed image, as w_stride tells.
+    const bool pitched = native.layout.order == Order::kNhwc && attr.fmt == RKNN_TENSOR_NHWC &&
+                         memory->size >= native.bytes();
+    const bool packed = pitched && *type == tensor.type;
+    const bool unsigned_bytes = pitched && *type == DataType::kUint8 && attr.pass_through == 0;
+    const bool on_npu = unsigned_bytes && !port.npu_words.empty() && memory->size >= tensor.size;
+    if (unsigned_bytes && view)
+        view->layout = native.layout;
+    if (attr.pass_through != 0 || packed || on_npu || (view && is_native(tensor, *view))) {
         if (memory->size < native.bytes())
             return Status::failure(Error::kInvalidArgument,
                                    "the memory for input '{}' has {} bytes, {} are needed",
@@ -65,6 +70,7 @@ Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
         const Location place{memory->memory, memory->offset};
         if (auto status = session_->bind(port.tensor, place); !status.ok())
             return status;
+        convert_on_npu(port, on_npu);
         port.converted.reset();
         port.direct = std::move(memory);
         return {};
@@ -77,8 +83,12 @@ Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
     const bool normalise = *type != tensor.type || tensor.type == DataType::kFloat16 ||
                            tensor.type == DataType::kFloat32;
     const auto index = static_cast<size_t>(&port - inputs_.data());
-    return bind_converted(port, std::move(memory),
-                          Converter(*view, native, normalise ? map_of(index) : ChannelMap()));
+    auto status =
+        bind_converted(port, std::move(memory),
+                       Converter(*view, native, normalise ? map_of(index) : ChannelMap()));
+    if (status.ok())
+        convert_on_npu(port, false);
+    return status;
 }
 
 Status Context::bind_output(Port& port, std::shared_ptr<Memory> memory,

@@ -116,7 +116,8 @@ struct WordPatch {
 
 /// The commands a runtime may change so that the NPU reads an input in another form: rows of
 /// another length, or unsigned bytes that its input converter normalises and quantises. One per
-/// task that reads the input. Which register a word sets is in the command itself.
+/// task that sets them; together they reach every task that reads the input and no other. Which
+/// register a word sets is in the command itself.
 struct InputPatch {
     int32_t tensor;
     std::vector<WordPatch> geometry;

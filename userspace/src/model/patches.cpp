@@ -1,11 +1,24 @@
 // SPDX-License-Identifier: MIT
 #include "model/patches.hpp"
 
+#include <algorithm>
+#include <array>
 #include <span>
 #include <utility>
+#include <vector>
+
+#include "model/task_registers.hpp"
 
 namespace rknpu {
 namespace {
+
+constexpr uint16_t kFeatureAddress = 0x1070;
+/// CVT_CON0 to CVT_CON5 of the CNA.
+constexpr std::array<uint16_t, 6> kConverter = {0x104c, 0x1050, 0x1054, 0x1058, 0x105c, 0x1180};
+
+constexpr uint64_t with_value(uint64_t word, uint64_t value) {
+    return (word & ~(uint64_t{0xffffffff} << 16)) | value << 16;
+}
 
 /// A field of the table and the register it is about.
 struct Field {
@@ -60,7 +73,75 @@ void take_input(const schema::GeometryPatches& geometry, const schema::ConvertPa
     graph.input_patches.insert(graph.input_patches.end(), patches.begin(), patches.end());
 }
 
+/// Follows the tables of one input through the streams. The values of the commands are replaced by
+/// what tells where a register came from: feature addresses by whether the input lies there,
+/// converter commands by their number.
+class PatchCheck {
+ public:
+    PatchCheck(const JobGraph& graph, int32_t tensor)
+        : graph_(graph), words_(graph.regcmd), patched_(graph.regcmd.size(), false) {
+        for (const auto& patch : graph.input_patches) {
+            for (const auto& item : patch.converter)
+                patched_[item.word] = patched_[item.word] || patch.tensor == tensor;
+        }
+        for (size_t i = 0; i < words_.size(); ++i) {
+            const auto offset = static_cast<uint16_t>(words_[i]);
+            if (std::find(kConverter.begin(), kConverter.end(), offset) != kConverter.end())
+                words_[i] = with_value(words_[i], i + 1);
+            else if (offset == kFeatureAddress)
+                words_[i] = with_value(words_[i], 0);
+        }
+        for (const auto& item : graph.relocations) {
+            const bool feature = static_cast<uint16_t>(words_[item.word]) == kFeatureAddress;
+            if (item.tensor == tensor && feature)
+                words_[item.word] = with_value(words_[item.word], 1);
+            convolved_only_ = convolved_only_ && (item.tensor != tensor || feature);
+        }
+    }
+
+    bool whole() const {
+        bool good = convolved_only_;
+        const auto look = [&](size_t, const TaskRegisters& state, uint32_t enable) {
+            if ((enable & npusim::kEnableCna) != 0)
+                good = good && fits(state.active().cna);
+            return Status();
+        };
+        for (size_t stream = 0; stream < kStreams && good; ++stream)
+            good = walk_stream(graph_, words_, stream, look).ok() && good;
+        return good;
+    }
+
+ private:
+    bool fits(const npusim::BlockRegs& cna) const {
+        const bool reads = cna[kFeatureAddress] == 1;
+        // Tasks that read something else look at CVT_CON0 only: it bypasses the converter.
+        const auto decisive = std::span(kConverter).first(reads ? kConverter.size() : 1);
+        return std::all_of(decisive.begin(), decisive.end(), [&](uint16_t offset) {
+            const uint32_t from = cna[offset];
+            return from != 0 && patched_[from - 1] == reads;
+        });
+    }
+
+    const JobGraph& graph_;
+    std::vector<uint64_t> words_;
+    std::vector<bool> patched_;
+    bool convolved_only_ = true;
+};
+
 }  // namespace
+
+void keep_whole_input_patches(JobGraph& graph) {
+    std::vector<int32_t> whole;
+    for (const int32_t input : graph.inputs) {
+        const bool has = std::any_of(graph.input_patches.begin(), graph.input_patches.end(),
+                                     [&](const InputPatch& p) { return p.tensor == input; });
+        if (has && PatchCheck(graph, input).whole())
+            whole.push_back(input);
+    }
+    std::erase_if(graph.input_patches, [&](const InputPatch& patch) {
+        return std::find(whole.begin(), whole.end(), patch.tensor) == whole.end();
+    });
+}
 
 void read_input_patches(const schema::Graph& source, JobGraph& graph) {
     const auto* geometry = source.geometry_patches();

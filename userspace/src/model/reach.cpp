@@ -4,15 +4,13 @@
 #include "model/reach.hpp"
 
 #include <npusim/engine.hpp>
-#include <npusim/regfile.hpp>
 
 #include <algorithm>
-#include <array>
-#include <bitset>
 #include <span>
 #include <vector>
 
 #include "core/bytes.hpp"
+#include "model/task_registers.hpp"
 
 namespace rknpu {
 namespace {
@@ -20,8 +18,6 @@ namespace {
 constexpr uint64_t kGap = 1u << 20;
 constexpr uint64_t kTopAddress = uint64_t{1} << 32;
 constexpr uint64_t kPage = 4096;
-constexpr size_t kTailWords = 4;
-constexpr uint32_t kAllBlocks = 0x7f;  // the enable bits of blocks; RK3576 sets others as well
 
 struct Buffer {
     int64_t begin, end;
@@ -45,68 +41,16 @@ constexpr uint16_t kReachRk3576[] = {
 /// Lengths of the decompressor's lanes count only when it is on (bit 3 of its control is a bypass).
 constexpr uint16_t kFirstLane = 0x1140, kLastLane = 0x117c;
 
-constexpr uint16_t kPointer = 0x4;         // S_POINTER of each block
-constexpr uint32_t kDriversPointer = 0xe;  // what the driver writes there before a job
-constexpr size_t kBlocks = npusim::kBlocks;
-constexpr size_t kWords = npusim::BlockRegs::kWords;
-
-/// Registers as a stream of commands leaves them, and which of them the operator itself has set.
-class State {
- public:
-    void start_operator() {
-        registers_.reset();
-        for (auto& block : set_)
-            for (auto& group : block)
-                group.reset();
-        for (const auto block : {npusim::BlockId::kCna, npusim::BlockId::kCore})
-            registers_.block(block).write(kPointer, kDriversPointer);
-    }
-
-    void command(uint64_t word) {
-        const auto offset = static_cast<uint16_t>(word);
-        const auto id = npusim::RegFile::block_at(offset);
-        if (word >> 48 == 0 || !id)
-            return;
-        auto& block = registers_.block(*id);
-        set_[static_cast<size_t>(*id)][block.pointer()].set((offset >> 2) % kWords);
-        block.write(offset & 0xfffu, static_cast<uint32_t>(word >> 16));
-    }
-
-    /// The first register in `needed` of an enabled block that the operator has not set, 0 if none.
-    uint16_t missing(std::span<const uint16_t> needed, uint32_t enable) {
-        for (const uint16_t offset : needed) {
-            const auto id = *npusim::RegFile::block_at(offset);
-            const bool used = (enable & npusim::RegFile::enable_bit(id)) != 0;
-            // S_POINTER belongs to both groups.
-            const auto& groups = set_[static_cast<size_t>(id)];
-            const size_t bit = (offset >> 2) % kWords;
-            const bool set = (offset & 0xfff) == kPointer
-                                 ? groups[0].test(bit) || groups[1].test(bit)
-                                 : groups[registers_.block(id).executer()].test(bit);
-            if (used && !set)
-                return offset;
-        }
+uint16_t missing_lane(const TaskRegisters& state, uint32_t enable) {
+    constexpr uint32_t kBypass = 1u << 3;
+    if ((enable & npusim::kEnableCna) == 0 || (state.active().cna[0x1100] & kBypass) != 0)
         return 0;
+    for (uint16_t offset = kFirstLane; offset <= kLastLane; offset += 4) {
+        if (state.missing({&offset, 1}, enable) != 0)
+            return offset;
     }
-
-    void advance(uint32_t enable) { registers_.advance(enable); }
-    const npusim::RegFile& registers() const { return registers_; }
-    uint16_t missing_lane(uint32_t enable) {
-        constexpr uint32_t kBypass = 1u << 3;
-        const auto& cna = registers_.block(npusim::BlockId::kCna).active();
-        if ((enable & npusim::kEnableCna) == 0 || (cna[0x1100] & kBypass) != 0)
-            return 0;
-        for (uint16_t offset = kFirstLane; offset <= kLastLane; offset += 4) {
-            if (missing({&offset, 1}, enable) != 0)
-                return offset;
-        }
-        return 0;
-    }
-
- private:
-    npusim::RegFile registers_;
-    std::array<std::array<std::bitset<kWords>, 2>, kBlocks> set_;
-};
+    return 0;
+}
 
 class Checker {
  public:
@@ -125,7 +69,9 @@ class Checker {
             word = (word & ~(uint64_t{0xffffffff} << 16)) | (value & 0xffffffff) << 16;
         }
         for (size_t stream = 0; stream < kStreams; ++stream) {
-            if (auto status = walk(stream); !status.ok())
+            const auto judge_task = [this](size_t task, const TaskRegisters& state,
+                                           uint32_t enable) { return judge(task, state, enable); };
+            if (auto status = walk_stream(graph_, words_, stream, judge_task); !status.ok())
                 return status;
         }
         return {};
@@ -156,43 +102,19 @@ class Checker {
         return {};
     }
 
-    Status walk(size_t stream) {
-        const size_t first = graph_.stream_first[stream];
-        uint32_t node = UINT32_MAX;
-        State state;
-        for (size_t i = first; i < first + graph_.stream_count[stream]; ++i) {
-            const auto& task = graph_.tasks[i];
-            if (task.op_idx != node)
-                state.start_operator();
-            node = task.op_idx;
-            const size_t start = task.regcmd_addr / sizeof(uint64_t);
-            const size_t end = start + task.regcfg_amount + kTailWords;
-            for (size_t w = start; w < end - kTailWords; ++w)
-                state.command(words_[w]);
-            const auto enable = static_cast<uint32_t>(words_[end - 1] >> 16) & kAllBlocks;
-            if (auto status = judge(i, state, enable); !status.ok())
-                return status;
-            state.advance(enable);
-            // The fetch unit is two commands: one behind an odd number arrives as well.
-            if ((end - start) % 2 != 0 && end < words_.size())
-                state.command(words_[end]);
-        }
-        return {};
-    }
-
-    Status judge(size_t task, State& state, uint32_t enable) {
+    Status judge(size_t task, const TaskRegisters& state, uint32_t enable) {
         const bool rk3576 = map_ == npusim::RegisterMap::kRk3576;
         uint16_t missing =
             state.missing(rk3576 ? std::span<const uint16_t>(kReachRk3576) : kReachRk3588, enable);
         if (missing == 0 && !rk3576)
-            missing = state.missing_lane(enable);
+            missing = missing_lane(state, enable);
         if (missing != 0)
             return Status::failure(
                 Error::kInvalidModel,
                 "Damaged .rknn file: task {} (layer '{}') uses register {:#06x}, which its layer "
                 "does not set.",
                 task, graph_.nodes[graph_.tasks[task].op_idx].name, missing);
-        if (npusim::task_reach(state.registers().active(), enable, map_, reach_))
+        if (npusim::task_reach(state.active(), enable, map_, reach_))
             return {};
         for (const auto& range : reach_) {
             const bool inside =

@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "core/bytes.hpp"
+#include "model/patches.hpp"
 #include "model/reach.hpp"
 #include "model/reader.hpp"
 
@@ -83,7 +84,10 @@ class Validator {
         }
         plan_constants();
         find_row_strides();
-        return check_reach(graph_);
+        if (auto status = check_reach(graph_); !status.ok())
+            return status;
+        keep_whole_input_patches(graph_);
+        return {};
     }
 
  private:

@@ -173,17 +173,27 @@ Status Session::relocate(int32_t tensor) {
     const auto last = program_->relocation_start[static_cast<size_t>(tensor) + 1];
     for (uint32_t i = first; i < last; ++i) {
         const auto& item = program_->relocations[i];
-        const uint64_t at = uint64_t{item.word} * 8;
         const auto value = static_cast<uint32_t>(address + item.addend);
-        const uint64_t word = with_value(program_->graph.regcmd[item.word], value);
-        if (load<uint64_t>(regcmd_->bytes(), at) == word)
-            continue;
-        store(regcmd_->bytes(), at, word);
-        const bool clean = dirty_first_ == dirty_last_;
-        dirty_first_ = clean ? at : std::min(dirty_first_, at);
-        dirty_last_ = clean ? at + 8 : std::max(dirty_last_, at + 8);
+        set_command(item.word, with_value(program_->graph.regcmd[item.word], value));
     }
     return {};
+}
+
+void Session::set_command(uint32_t index, uint64_t word) {
+    const uint64_t at = uint64_t{index} * 8;
+    if (load<uint64_t>(regcmd_->bytes(), at) == word)
+        return;
+    store(regcmd_->bytes(), at, word);
+    const bool clean = dirty_first_ == dirty_last_;
+    dirty_first_ = clean ? at : std::min(dirty_first_, at);
+    dirty_last_ = clean ? at + 8 : std::max(dirty_last_, at + 8);
+}
+
+void Session::patch_commands(std::span<const WordPatch> words, bool on) {
+    for (const auto& item : words) {
+        const uint64_t own = program_->graph.regcmd[item.word];
+        set_command(item.word, on ? with_value(own, item.value) : own);
+    }
 }
 
 uint64_t Session::bytes_to_bind(const GraphTensor& tensor) {

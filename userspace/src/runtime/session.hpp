@@ -82,6 +82,9 @@ class Session {
     /// Says that the CPU has changed an input.
     void mark_input_changed(int32_t tensor);
 
+    /// Gives commands other values than the file's (npu_conversion()), or those back.
+    void patch_commands(std::span<const WordPatch> words, bool on);
+
     /// Core mask as in rknn_set_core_mask, already checked: 0, 1, 2, 4, 3 or 7.
     void set_cores(uint32_t mask);
     uint32_t cores() const { return core_mask_; }
@@ -121,6 +124,7 @@ class Session {
     Status place_commands();
     Status place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
     Status relocate(int32_t tensor);
+    void set_command(uint32_t index, uint64_t word);
     Status sync_commands();
     Status sync_inputs();
     Status sync_outputs();
