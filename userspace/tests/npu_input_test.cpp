@@ -4,6 +4,7 @@
 
 #include "model/reader.hpp"
 #include "runtime/npu_input.hpp"
+#include "runtime/program.hpp"
 #include "support/edit_model.hpp"
 #include "support/test_device.hpp"
 
@@ -38,13 +39,8 @@ JobGraph load(const std::vector<std::byte>& file) {
     return std::move(graph).value();
 }
 
-ChannelMap map_of(const JobGraph& graph, size_t input) {
-    const auto& from = graph.normalisation[input];
-    return {from.mean, from.scale, {}};
-}
-
 std::vector<WordPatch> words_of(const JobGraph& graph, size_t input = 0) {
-    return npu_conversion(graph, graph.inputs[input], map_of(graph, input));
+    return npu_conversion(graph, graph.inputs[input], channel_map(graph, input));
 }
 
 /// Outputs for uint8 inputs, converted by the NPU where that is possible, or by the host.

@@ -27,6 +27,9 @@ struct InitRequest {
     std::shared_ptr<class Context> weights_from;  ///< RKNN_FLAG_SHARE_WEIGHT_MEM
 };
 
+/// What the flags of rknn_init() ask of a session.
+SessionOptions options_of(uint32_t flags);
+
 /// One inference context. Every public function locks, so that misuse from several threads gives
 /// one call after the other.
 class Context final : public Object {
@@ -88,9 +91,22 @@ class Context final : public Object {
         bool lent = false;
     };
 
-    explicit Context(std::shared_ptr<const Program> program);
+    /// One of the sets of input shapes that the model has; models of fixed shape have one.
+    struct Shape {
+        std::shared_ptr<const Program> program;
+        std::shared_ptr<Session> session;  ///< made when the shape is chosen for the first time
+        std::unique_ptr<CustomOps> custom_ops;
+    };
+
+    Context(std::vector<std::shared_ptr<const Program>> shapes, size_t chosen);
 
     Status start(uint32_t flags, std::shared_ptr<DeviceMemory> weights);
+    Status open_shape(Shape& shape, const SessionOptions& options,
+                      std::shared_ptr<DeviceMemory> weights);
+    Status choose_shape(size_t index);
+    void open_ports();
+    std::optional<size_t> find_shape(std::span<const rknn_tensor_attr> given) const;
+    std::string shapes_text() const;
     Status choose(Style style);
     const GraphTensor& tensor_of(const Port& port) const {
         return program_->graph.tensors[static_cast<size_t>(port.tensor)];
@@ -126,8 +142,11 @@ class Context final : public Object {
     void query_perf_detail(rknn_perf_detail& info);
 
     std::mutex mutex_;  // protects everything below
+    std::vector<Shape> shapes_;
+    size_t shape_ = 0;  // the one that program_ and session_ are of
     std::shared_ptr<const Program> program_;
-    std::unique_ptr<Session> session_;  // null: RKNN_FLAG_COLLECT_MODEL_INFO_ONLY
+    std::shared_ptr<Session> session_;  // null: RKNN_FLAG_COLLECT_MODEL_INFO_ONLY
+    std::vector<rknn_custom_op> registered_;
     uint32_t flags_ = 0;
     Style style_ = Style::kUndecided;
     std::vector<Port> inputs_;
@@ -140,7 +159,6 @@ class Context final : public Object {
     std::string perf_text_;
     std::future<Status> pending_;  // a run on a thread
     bool started_ = false;         // a run that the NPU does alone
-    std::unique_ptr<CustomOps> custom_ops_;
 };
 
 }  // namespace rknpu::api

@@ -32,30 +32,7 @@ bool convertible(DataType from, const GraphTensor& to) {
 }  // namespace
 
 ChannelMap Context::map_of(size_t input) const {
-    const auto& graph = program_->graph;
-    const auto& tensor = tensor_of(inputs_[input]);
-    // Only images are normalised; other shapes come as the model wants them.
-    if (input >= graph.normalisation.size() || tensor.dims.size() != 4)
-        return {};
-    const auto& from = graph.normalisation[input];
-    ChannelMap map{from.mean, from.scale, from.order};
-    const auto channels = static_cast<size_t>(tensor.dims[1]);
-    map.mean.resize(std::min(map.mean.size(), channels));
-    map.scale.resize(std::min(map.scale.size(), channels));
-    map.order.resize(std::min(map.order.size(), channels));
-    const bool identity =
-        std::all_of(map.mean.begin(), map.mean.end(), [](float v) { return v == 0.0f; }) &&
-        std::all_of(map.scale.begin(), map.scale.end(), [](float v) { return v == 1.0f; });
-    bool in_order = true;
-    for (size_t i = 0; i < map.order.size(); ++i)
-        in_order = in_order && map.order[i] == i;
-    if (identity)
-        map.mean.clear(), map.scale.clear();
-    if (in_order)
-        map.order.clear();
-    for (float& scale : map.scale)
-        scale = scale == 0.0f ? 1.0f : scale;
-    return map;
+    return channel_map(program_->graph, input);
 }
 
 Status Context::check_input(const rknn_input& input) const {

@@ -88,21 +88,6 @@ Status Context::query_memory_size(rknn_mem_size& info) const {
     return {};
 }
 
-Status Context::query_range(rknn_input_range& info) const {
-    if (info.index >= inputs_.size())
-        return Status::failure(Error::kInvalidArgument, "index {}, the model has {} inputs",
-                               info.index, inputs_.size());
-    rknn_tensor_attr attr;
-    fill_attr(tensor_of(inputs_[info.index]), info.index, TensorView::kModelInput, attr);
-    info.shape_number = 1;
-    info.fmt = attr.fmt;
-    info.n_dims = attr.n_dims;
-    std::memcpy(info.name, attr.name, sizeof(info.name));
-    std::memset(info.dyn_range, 0, sizeof(info.dyn_range));
-    std::copy_n(attr.dims, attr.n_dims, info.dyn_range[0]);
-    return {};
-}
-
 Status Context::query_device_memory(rknn_tensor_mem& info) const {
     if (session_ == nullptr || session_->weights() == nullptr)
         return Status{Error::kInvalidArgument, "the model has no memory of its own"};

@@ -155,31 +155,4 @@ void Context::convert_bound_outputs() {
     }
 }
 
-Status Context::set_input_shapes(std::span<const rknn_tensor_attr> shapes) {
-    const std::lock_guard lock(mutex_);
-    if (session_ == nullptr)
-        return choose(style_);
-    if (shapes.size() != inputs_.size())
-        return Status::failure(Error::kInvalidArgument,
-                               "{} shapes are given, the model has {} inputs", shapes.size(),
-                               inputs_.size());
-    // A model with one shape: only that one is accepted.
-    for (size_t i = 0; i < shapes.size(); ++i) {
-        rknn_tensor_attr own;
-        fill_attr(tensor_of(inputs_[i]), static_cast<uint32_t>(i), TensorView::kModelInput, own);
-        const auto& given = shapes[i];
-        const bool same =
-            given.n_dims == own.n_dims && std::equal(own.dims, own.dims + own.n_dims, given.dims);
-        if (!same || given.fmt != own.fmt)
-            return Status::failure(
-                Error::kFail,
-                "input {} ('{}') has the fixed shape [{}] in {}; the given shape "
-                "is not one of the model's",
-                i, own.name, fmt::join(own.dims, own.dims + own.n_dims, ","),
-                get_format_string(own.fmt));
-    }
-    shapes_chosen_ = true;
-    return {};
-}
-
 }  // namespace rknpu::api

@@ -151,6 +151,9 @@ struct JobGraph {
 
     uint64_t arena_size = 0;
     uint64_t constants_size = 0;
+    /// First bytes of the constants that lie in another model's buffer; only those behind them are
+    /// this model's own.
+    uint64_t borrowed_size = 0;
     /// Files with several shapes have one constants buffer for all: what the other shapes need in
     /// it, by offset.
     std::vector<std::pair<uint64_t, std::span<const std::byte>>> more_constants;

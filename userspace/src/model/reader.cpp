@@ -404,8 +404,14 @@ Status check_same_interface(const JobGraph& first, const JobGraph& other) {
     return {};
 }
 
-/// Gives every shape the same constants buffer; a constant that several use is there once.
-void join_constants(std::vector<JobGraph>& shapes) {
+/// Gives every shape the same constants buffer, where a constant that several use is there once,
+/// and the arena of the largest, so that both can stay when another shape is chosen.
+void join_memory(std::vector<JobGraph>& shapes) {
+    uint64_t arena = 0;
+    for (const auto& graph : shapes)
+        arena = std::max(arena, graph.arena_size);
+    for (auto& graph : shapes)
+        graph.arena_size = arena;
     constexpr uint64_t kAlignment = 64;
     std::map<std::pair<const std::byte*, uint64_t>, uint64_t> places;
     uint64_t next = 0;
@@ -515,7 +521,7 @@ Result<std::vector<JobGraph>> read_shapes(std::shared_ptr<const std::vector<std:
             return status;
     }
     if (shapes.size() > 1)
-        join_constants(shapes);
+        join_memory(shapes);
     return shapes;
 }
 

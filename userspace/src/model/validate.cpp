@@ -142,6 +142,13 @@ class Validator {
         }
         // reader.cpp gives these orders only to tensors of 4 logical and 5 native dims.
         const auto& native = tensor.native_dims;
+        if (dims[0] > native[0] && native[0] > 0)
+            return Status::failure(
+                Error::kInvalidModel,
+                "Tensor '{}' is a batch of {}, the commands compute {}: files of "
+                "rknn_batch_size are not supported. Build the model with "
+                "rknn_batch_size 1 and use a context for each picture.",
+                tensor.name, dims[0], native[0]);
         const bool positive =
             std::all_of(native.begin(), native.end(), [](int32_t d) { return d > 0; });
         const auto at = [](int32_t value) { return static_cast<uint64_t>(value); };

@@ -24,15 +24,25 @@ std::shared_ptr<const Program> make_program(std::shared_ptr<Device> device, JobG
     return program;
 }
 
-Status fill_constants(const Program& program, std::span<std::byte> target) {
-    for (const auto& tensor : program.graph.tensors) {
-        if (tensor.place != Place::kConstants || tensor.data.empty())
-            continue;
-        if (!range_inside(tensor.offset, tensor.data.size(), target.size()))
+Status fill_constants(const Program& program, uint64_t first, std::span<std::byte> target) {
+    const auto fill = [&](uint64_t place, std::span<const std::byte> data) {
+        const uint64_t offset = place - first;
+        if (place < first || !range_inside(offset, data.size(), target.size()))
             return Status::failure(Error::kInvalidArgument,
                                    "the weight memory has {} bytes, {} are needed", target.size(),
                                    program.graph.constants_size);
-        std::memcpy(target.data() + tensor.offset, tensor.data.data(), tensor.data.size());
+        std::memcpy(target.data() + offset, data.data(), data.size());
+        return Status();
+    };
+    for (const auto& tensor : program.graph.tensors) {
+        if (tensor.place != Place::kConstants || tensor.data.empty())
+            continue;
+        if (auto status = fill(tensor.offset, tensor.data); !status.ok())
+            return status;
+    }
+    for (const auto& [offset, data] : program.graph.more_constants) {
+        if (auto status = fill(offset, data); !status.ok())
+            return status;
     }
     return {};
 }
@@ -72,6 +82,32 @@ ElementView view_of(const GraphTensor& tensor) {
                          tensor.type == DataType::kInt16;
     return {tensor.type, tensor.quantised && integer, tensor.scale, tensor.zero_point,
             layout_of(tensor)};
+}
+
+ChannelMap channel_map(const JobGraph& graph, size_t input) {
+    const auto& tensor = graph.tensors[static_cast<size_t>(graph.inputs[input])];
+    // Only images are normalised; other shapes come as the model wants them.
+    if (input >= graph.normalisation.size() || tensor.dims.size() != 4)
+        return {};
+    const auto& from = graph.normalisation[input];
+    ChannelMap map{from.mean, from.scale, from.order};
+    const auto channels = static_cast<size_t>(tensor.dims[1]);
+    map.mean.resize(std::min(map.mean.size(), channels));
+    map.scale.resize(std::min(map.scale.size(), channels));
+    map.order.resize(std::min(map.order.size(), channels));
+    const bool identity =
+        std::all_of(map.mean.begin(), map.mean.end(), [](float v) { return v == 0.0f; }) &&
+        std::all_of(map.scale.begin(), map.scale.end(), [](float v) { return v == 1.0f; });
+    bool in_order = true;
+    for (size_t i = 0; i < map.order.size(); ++i)
+        in_order = in_order && map.order[i] == i;
+    if (identity)
+        map.mean.clear(), map.scale.clear();
+    if (in_order)
+        map.order.clear();
+    for (float& scale : map.scale)
+        scale = scale == 0.0f ? 1.0f : scale;
+    return map;
 }
 
 }  // namespace rknpu

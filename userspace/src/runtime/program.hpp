@@ -28,13 +28,17 @@ struct Program {
 
 std::shared_ptr<const Program> make_program(std::shared_ptr<Device> device, JobGraph graph);
 
-/// Copies the constants to where relocations expect them, relative to `target`.
-Status fill_constants(const Program& program, std::span<std::byte> target);
+/// Copies the constants from offset `first` on to where relocations expect them: `target` is the
+/// memory from that offset on.
+Status fill_constants(const Program& program, uint64_t first, std::span<std::byte> target);
 
 /// Layout of a tensor's elements; tensors that are no images count as one row.
 ImageLayout layout_of(const GraphTensor& tensor);
 
 /// Layout, type and quantisation of a tensor in device memory.
 ElementView view_of(const GraphTensor& tensor);
+
+/// Mean, scale and channel order of an input as the file has them; empty if nothing changes.
+ChannelMap channel_map(const JobGraph& graph, size_t input);
 
 }  // namespace rknpu

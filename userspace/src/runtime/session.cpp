@@ -40,22 +40,16 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> 
     if (auto status = session->place_commands(); !status.ok())
         return status;
     if (weights != nullptr) {
-        session->weights_ = std::move(weights);
+        if (auto s = session->place_own_constants(); !s.ok())
+            return s;
+        if (auto s = session->place_weights(std::move(weights)); !s.ok())
+            return s;
     } else if (!options.weights_outside && graph.constants_size != 0) {
         std::shared_ptr<DeviceMemory> memory;
         if (auto s = session->allocate(graph.constants_size, false, memory); !s.ok())
             return s;
         if (auto s = session->set_weights(std::move(memory)); !s.ok())
             return s;
-    }
-    if (session->weights_ != nullptr) {
-        for (size_t i = 0; i < graph.tensors.size(); ++i) {
-            if (graph.tensors[i].place != Place::kConstants)
-                continue;
-            session->locations_[i] = {session->weights_, graph.tensors[i].offset};
-            if (auto status = session->relocate(static_cast<int32_t>(i)); !status.ok())
-                return status;
-        }
     }
     if (!options.internal_outside && graph.arena_size != 0) {
         MemoryRequest request;
@@ -113,9 +107,23 @@ Status Session::place_commands() {
                                   SyncDirection::kToDevice);
 }
 
+Status Session::place_own_constants() {
+    const auto& graph = program_->graph;
+    if (graph.borrowed_size == 0 || graph.borrowed_size == graph.constants_size)
+        return {};
+    const uint64_t size = graph.constants_size - graph.borrowed_size;
+    if (auto status = allocate(size, false, own_constants_); !status.ok())
+        return status;
+    const auto bytes = own_constants_->bytes();
+    if (auto s = fill_constants(*program_, graph.borrowed_size, bytes); !s.ok())
+        return s;
+    return program_->device->sync(*own_constants_, 0, size, SyncDirection::kToDevice);
+}
+
 uint64_t Session::dma_bytes() const {
     uint64_t total = 0;
-    for (const auto& memory : {weights_, regcmd_, tasks_, arena_, inputs_, outputs_})
+    for (const auto& memory :
+         {weights_, own_constants_, regcmd_, tasks_, arena_, inputs_, outputs_})
         total += memory == nullptr ? 0 : memory->size();
     return total;
 }
@@ -124,20 +132,48 @@ Status Session::set_weights(std::shared_ptr<DeviceMemory> memory) {
     const auto& graph = program_->graph;
     if (memory->size() < graph.constants_size)
         return too_small("weight", memory->size(), graph.constants_size);
-    if (auto status = fill_constants(*program_, memory->bytes()); !status.ok())
+    if (auto status = fill_constants(*program_, 0, memory->bytes()); !status.ok())
         return status;
     if (auto s = program_->device->sync(*memory, 0, graph.constants_size, SyncDirection::kToDevice);
         !s.ok())
         return s;
+    return place_weights(std::move(memory));
+}
+
+Status Session::place_weights(std::shared_ptr<DeviceMemory> memory) {
     weights_ = std::move(memory);
-    for (size_t i = 0; i < graph.tensors.size(); ++i) {
-        if (graph.tensors[i].place != Place::kConstants)
+    const auto& tensors = program_->graph.tensors;
+    for (size_t i = 0; i < tensors.size(); ++i) {
+        if (tensors[i].place != Place::kConstants)
             continue;
-        locations_[i] = {weights_, graph.tensors[i].offset};
+        const uint64_t offset = tensors[i].offset;
+        const bool own = own_constants_ != nullptr && offset >= program_->graph.borrowed_size;
+        locations_[i] = own ? Location{own_constants_, offset - program_->graph.borrowed_size}
+                            : Location{weights_, offset};
         if (auto status = relocate(static_cast<int32_t>(i)); !status.ok())
             return status;
     }
     return {};
+}
+
+Status Session::share_memory(const Session& other) {
+    if (other.weights_ != nullptr && other.weights_ != weights_) {
+        if (auto status = place_weights(other.weights_); !status.ok())
+            return status;
+    }
+    const bool same = other.arena_ == arena_ && other.arena_offset_ == arena_offset_;
+    return other.arena_ == nullptr || same ? Status()
+                                           : place_arena(other.arena_, other.arena_offset_);
+}
+
+void Session::unbind() {
+    for (const auto* list : {&program_->graph.inputs, &program_->graph.outputs}) {
+        for (const int32_t tensor : *list) {
+            auto& location = locations_[static_cast<size_t>(tensor)];
+            if (location.memory != inputs_ && location.memory != outputs_)
+                location = {};
+        }
+    }
 }
 
 Status Session::set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offset) {
@@ -149,6 +185,7 @@ Status Session::set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offs
 
 Status Session::place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset) {
     arena_ = std::move(memory);
+    arena_offset_ = offset;
     const auto& tensors = program_->graph.tensors;
     for (size_t i = 0; i < tensors.size(); ++i) {
         const bool internal = tensors[i].place == Place::kArena &&

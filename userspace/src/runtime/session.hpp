@@ -59,6 +59,11 @@ class Session {
     /// small.
     Status set_weights(std::shared_ptr<DeviceMemory> memory);
     Status set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
+    /// The same memory as another session on a program of the same model (another of its shapes),
+    /// which does not run at the same time.
+    Status share_memory(const Session& other);
+    /// Forgets buffers that the caller has bound.
+    void unbind();
 
     /// Bytes a buffer needs to be bound: an input is read as far as its elements go, an output may
     /// be written with all the channels that the hardware aligns to.
@@ -122,6 +127,8 @@ class Session {
 
     Status allocate(uint64_t size, bool tasks, std::shared_ptr<DeviceMemory>& out);
     Status place_commands();
+    Status place_own_constants();
+    Status place_weights(std::shared_ptr<DeviceMemory> memory);
     Status place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
     Status relocate(int32_t tensor);
     void set_command(uint32_t index, uint64_t word);
@@ -138,9 +145,11 @@ class Session {
     std::shared_ptr<const Program> program_;
     SessionOptions options_;
     std::shared_ptr<DeviceMemory> weights_;
+    std::shared_ptr<DeviceMemory> own_constants_;  // behind JobGraph::borrowed_size
     std::shared_ptr<DeviceMemory> regcmd_;
     std::shared_ptr<DeviceMemory> tasks_;
     std::shared_ptr<DeviceMemory> arena_;
+    uint64_t arena_offset_ = 0;
     std::shared_ptr<DeviceMemory> inputs_;
     std::shared_ptr<DeviceMemory> outputs_;
     std::vector<Location> locations_;  // per tensor
