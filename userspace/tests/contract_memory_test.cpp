@@ -400,6 +400,33 @@ TEST_CASE("M11 contexts that run in turn share one internal buffer", "[contract]
     }
 }
 
+// With RKNPU_SIM_COHERENT=0 only a sync carries bytes between the CPU's copy and the NPU's.
+TEST_CASE("S1 what the CPU wrote into the caller's memory outlives a sync from the device",
+          "[contract][S1]") {
+    const auto model = one_node("Identity", {"", FileType::kFloat, {1, 4}});
+    const Net net(model);
+    rknn_tensor_attr in{};
+    rknn_tensor_attr out{};
+    REQUIRE(rknn_query(net.handle, RKNN_QUERY_INPUT_ATTR, &in, sizeof(in)) == RKNN_SUCC);
+    REQUIRE(rknn_query(net.handle, RKNN_QUERY_OUTPUT_ATTR, &out, sizeof(out)) == RKNN_SUCC);
+    auto* given = rknn_create_mem(net.handle, 4096);
+    auto* wanted = rknn_create_mem(net.handle, 4096);
+    REQUIRE(given != nullptr);
+    REQUIRE(wanted != nullptr);
+    const std::vector<float> values{1, -2, 3.5f, 4};
+    std::memcpy(given->virt_addr, values.data(), 16);
+    REQUIRE(rknn_set_io_mem(net.handle, given, &in) == RKNN_SUCC);
+    REQUIRE(rknn_set_io_mem(net.handle, wanted, &out) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    for (const auto mode : {RKNN_MEMORY_SYNC_FROM_DEVICE, RKNN_MEMORY_SYNC_BIDIRECTIONAL}) {
+        REQUIRE(rknn_mem_sync(net.handle, wanted, mode) == RKNN_SUCC);
+        const auto* start = static_cast<const float*>(wanted->virt_addr);
+        CHECK(std::vector<float>(start, start + 4) == values);
+    }
+    CHECK(rknn_destroy_mem(net.handle, given) == RKNN_SUCC);
+    CHECK(rknn_destroy_mem(net.handle, wanted) == RKNN_SUCC);
+}
+
 TEST_CASE("S4 memory from a descriptor can be synced by either side", "[contract][S4]") {
     const Net net(digits_file());
     const int fd = memfd_create("elsewhere", MFD_CLOEXEC);

@@ -11,6 +11,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+#include <utility>
+#include <vector>
 
 #include "npy.hpp"
 #include "support/files.hpp"
@@ -121,14 +123,20 @@ TEST_CASE("rknn-run tells its version and how it takes raw bytes", "[tools]") {
     CHECK_THAT(help.text, Catch::Contains("float16"));
 }
 
-TEST_CASE("RKNPU_SIM_THREADS that is no number is refused", "[tools]") {
-    for (const char* value : {"abc", "-5", "0", "2x", "''", "99999999999"}) {
-        const auto result = run(model() + picture(), std::string("RKNPU_SIM_THREADS=") + value);
-        INFO(value << ": " << result.text);
-        CHECK(result.status == 1);
-        CHECK_THAT(result.text, Catch::Contains("RKNPU_SIM_THREADS"));
+TEST_CASE("settings of the modelled NPU that mean nothing are refused", "[tools]") {
+    const std::pair<const char*, std::vector<const char*>> wrong[] = {
+        {"RKNPU_SIM_THREADS", {"abc", "-5", "0", "2x", "''", "99999999999"}},
+        {"RKNPU_SIM_COHERENT", {"no", "2", "''"}},
+    };
+    for (const auto& [name, values] : wrong) {
+        for (const char* value : values) {
+            const auto result = run(model() + picture(), std::string(name) + "=" + value);
+            INFO(value << ": " << result.text);
+            CHECK(result.status == 1);
+            CHECK_THAT(result.text, Catch::Contains(name));
+        }
     }
-    CHECK(run(model() + picture(), "RKNPU_SIM_THREADS=2").status == 0);
+    CHECK(run(model() + picture(), "RKNPU_SIM_THREADS=2 RKNPU_SIM_COHERENT=0").status == 0);
 }
 
 // The file's maker measured the range of each tensor on this photo (Documentation/hardware.rst), so

@@ -130,9 +130,9 @@ class Context final : public Object {
     Status check_run(const rknn_run_extend* extend) const;
     Status run_now();
     Status run_later(rknn_run_extend* extend, int in_fence);
-    void after_run();
+    Status after_run();
     void convert_bound_inputs();
-    void convert_bound_outputs();
+    Status convert_bound_outputs();
     Status finish_pending();
 
     Status query_attr(rknn_query_cmd command, rknn_tensor_attr& attr) const;

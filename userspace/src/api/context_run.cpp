@@ -18,12 +18,14 @@ constexpr int kForever = -1;
 
 }  // namespace
 
-void Context::after_run() {
-    convert_bound_outputs();
+Status Context::after_run() {
+    if (auto status = convert_bound_outputs(); !status.ok())
+        return status;
     has_run_ = true;
     ++frame_;
     if (log_enabled(LogLevel::kLayers))
         log_text(LogLevel::kLayers, layer_table(*session_));
+    return {};
 }
 
 Status Context::run_now() {
@@ -32,8 +34,7 @@ Status Context::run_now() {
         dump_inputs(*session_);
     if (auto status = session_->run(); !status.ok())
         return status;
-    after_run();
-    return {};
+    return after_run();
 }
 
 Status Context::finish_pending() {
@@ -43,9 +44,7 @@ Status Context::finish_pending() {
         return {};
     started_ = false;
     auto status = session_->finish();
-    if (status.ok())
-        after_run();
-    return status;
+    return status.ok() ? after_run() : status;
 }
 
 Status Context::check_run(const rknn_run_extend* extend) const {

@@ -147,12 +147,20 @@ void Context::convert_bound_inputs() {
     }
 }
 
-void Context::convert_bound_outputs() {
+Status Context::convert_bound_outputs() {
     for (auto& port : outputs_) {
-        if (port.converted)
-            port.converted->converter.run(session_->bytes(port.tensor),
-                                          port.converted->memory->bytes());
+        if (!port.converted)
+            continue;
+        const auto& memory = *port.converted->memory;
+        auto& converter = port.converted->converter;
+        converter.run(session_->bytes(port.tensor), memory.bytes());
+        // Written by the CPU: a caller who now calls rknn_mem_sync(FROM_DEVICE) would drop it.
+        if (auto status = device()->sync(*memory.memory, memory.offset, converter.to().bytes(),
+                                         SyncDirection::kToDevice);
+            !status.ok())
+            return status;
     }
+    return {};
 }
 
 }  // namespace rknpu::api

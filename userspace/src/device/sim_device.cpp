@@ -95,9 +95,9 @@ void signal(int fence, const Status& status) {
 
 class SimDevice final : public Device {
  public:
-    SimDevice(const npusim::SocConfig& soc, unsigned threads)
+    SimDevice(const npusim::SocConfig& soc, unsigned threads, bool coherent)
         : soc_(soc),
-          space_(std::make_shared<SimAddressSpace>(soc.sram_size)),
+          space_(std::make_shared<SimAddressSpace>(soc.sram_size, coherent)),
           npu_(soc, space_->memory(), options(threads)) {
         info_.soc = std::string(soc.name);
         info_.driver_version = kDriverVersion;
@@ -126,7 +126,7 @@ class SimDevice final : public Device {
     }
 
     Status sync(const DeviceMemory& memory, uint64_t offset, uint64_t length,
-                SyncDirection) override {
+                SyncDirection direction) override {
         if (!memory.cacheable() || length == 0)
             return {};
         if (!range_inside(offset, length, memory.size()))
@@ -134,6 +134,7 @@ class SimDevice final : public Device {
                                    "failed to sync memory: offset {} and size {} of {} bytes",
                                    offset, length, memory.size());
         space_->count_sync(length);
+        static_cast<const SimMemory&>(memory).sync(offset, length, direction);
         return {};
     }
 
@@ -446,7 +447,12 @@ Result<std::shared_ptr<Device>> open_sim_device() {
         return Status::failure(Error::kDeviceUnavailable,
                                "RKNPU_SIM_THREADS is '{}', which is no number from 1 to 64.",
                                std::getenv("RKNPU_SIM_THREADS"));
-    return std::shared_ptr<Device>(std::make_shared<SimDevice>(*soc, *threads));
+    const char* coherent = std::getenv("RKNPU_SIM_COHERENT");
+    if (coherent != nullptr && std::strcmp(coherent, "0") != 0 && std::strcmp(coherent, "1") != 0)
+        return Status::failure(Error::kDeviceUnavailable,
+                               "RKNPU_SIM_COHERENT is '{}', which is neither 0 nor 1.", coherent);
+    return std::shared_ptr<Device>(std::make_shared<SimDevice>(
+        *soc, *threads, coherent == nullptr || std::strcmp(coherent, "1") == 0));
 }
 
 }  // namespace rknpu

@@ -19,6 +19,15 @@ constexpr uint64_t kLowest = 0x1000'0000;
 constexpr uint64_t kHighest = 0xffff'0000;
 constexpr uint64_t kGuard = 0x1'0000;  // unmapped space behind every buffer
 
+/// `fd` -1: memory of nobody else. Empty when there is none.
+std::span<std::byte> map_memory(uint64_t size, int fd) {
+    const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
+    void* start = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+    if (start == MAP_FAILED)
+        return {};
+    return {static_cast<std::byte*>(start), static_cast<size_t>(size)};
+}
+
 }  // namespace
 
 uint64_t SimAddressSpace::add(std::span<std::byte> bytes) {
@@ -95,24 +104,42 @@ SimMemory::SimMemory(std::shared_ptr<SimAddressSpace> space, UniqueFd fd)
 SimMemory::~SimMemory() {
     if (device_address_ != 0)
         space_->remove(device_address_);
+    if (!device_bytes_.empty() && device_bytes_.data() != bytes_.data())
+        munmap(device_bytes_.data(), device_bytes_.size());
     if (!bytes_.empty())
         munmap(bytes_.data(), bytes_.size());
     if (sram_size_ != 0)
         space_->return_sram(sram_size_);
 }
 
-Status SimMemory::map(uint64_t size) {
-    void* start = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_SHARED, fd_.get(), 0);
-    if (start == MAP_FAILED)
+Status SimMemory::map(uint64_t size, bool shared) {
+    bytes_ = map_memory(size, fd_.get());
+    device_bytes_ = shared ? bytes_ : map_memory(size, -1);
+    if (bytes_.empty() || device_bytes_.empty())
         return Status::failure(Error::kNoMemory, "cannot map {} bytes: {}", size,
                                std::strerror(errno));
-    bytes_ = {static_cast<std::byte*>(start), static_cast<size_t>(size)};
+    if (!shared)
+        synced_.resize(size);
     size_ = size;
-    device_address_ = space_->add(bytes_);
+    device_address_ = space_->add(device_bytes_);
     if (device_address_ == 0)
         return Status::failure(Error::kNoMemory,
                                "no device addresses left for {} bytes (4 GiB in all)", size);
     return {};
+}
+
+void SimMemory::sync(uint64_t offset, uint64_t length, SyncDirection direction) const {
+    if (synced_.empty())
+        return;
+    for (size_t i = offset; i < offset + length; ++i) {
+        // Cleaning writes back what the CPU changed; invalidating drops even that.
+        const bool clean = direction != SyncDirection::kFromDevice && bytes_[i] != synced_[i];
+        if (clean)
+            device_bytes_[i] = bytes_[i];
+        if (direction != SyncDirection::kToDevice)
+            bytes_[i] = device_bytes_[i];
+        synced_[i] = bytes_[i];
+    }
 }
 
 Result<std::unique_ptr<DeviceMemory>> SimMemory::create(std::shared_ptr<SimAddressSpace> space,
@@ -131,7 +158,7 @@ Result<std::unique_ptr<DeviceMemory>> SimMemory::create(std::shared_ptr<SimAddre
     if (posix_fallocate(fd.get(), 0, static_cast<off_t>(size)) != 0)
         return fail("out of memory");
     std::unique_ptr<SimMemory> memory(new SimMemory(space, std::move(fd)));
-    if (auto status = memory->map(size); !status.ok())
+    if (auto status = memory->map(size, space->coherent() || !request.cacheable); !status.ok())
         return status;
     memory->cacheable_ = request.cacheable;
     if (request.try_sram) {
@@ -149,7 +176,7 @@ Result<std::unique_ptr<DeviceMemory>> SimMemory::import(std::shared_ptr<SimAddre
         return Status::failure(Error::kInvalidArgument, "cannot import fd {}: {}", fd,
                                own.valid() ? "it has no size" : std::strerror(errno));
     std::unique_ptr<SimMemory> memory(new SimMemory(std::move(space), std::move(own)));
-    if (auto status = memory->map(static_cast<uint64_t>(size)); !status.ok())
+    if (auto status = memory->map(static_cast<uint64_t>(size), true); !status.ok())
         return status;
     return std::unique_ptr<DeviceMemory>(std::move(memory));
 }

@@ -422,7 +422,12 @@ Status Session::run_cpu(const PlanStep& step) {
     if (auto status = cpu_steps_.run(step.first_node, bytes_of_tensor); !status.ok())
         return status;
     for (const int32_t output : node.outputs) {
-        if (program_->npu_reads_or_writes(output)) {
+        // In memory of the caller, who may call rknn_mem_sync(FROM_DEVICE) next: that drops what is
+        // still in the cache.
+        const bool callers =
+            program_->graph.tensors[static_cast<size_t>(output)].kind == TensorKind::kOutput &&
+            location(output).memory != outputs_;
+        if (callers || program_->npu_reads_or_writes(output)) {
             if (auto s = sync_tensor(output, SyncDirection::kToDevice); !s.ok())
                 return s;
         }
