@@ -9,12 +9,10 @@
 #include <optional>
 #include <sstream>
 
+#include "cpu/onnx/onnx_model.hpp"
 #include "input.hpp"
 #include "support/files.hpp"
 #include "support/run.hpp"
-#ifdef RKNPU_HAVE_ONNX
-#include "cpu/onnx/onnx_model.hpp"
-#endif
 
 using namespace rknpu::test;  // NOLINT: tests
 
@@ -222,7 +220,6 @@ TEST_CASE("C4 all core masks give the same bytes", "[models][shared][C4]") {
     }
 }
 
-#ifdef RKNPU_HAVE_ONNX
 namespace {
 
 using namespace rknpu;  // NOLINT
@@ -287,4 +284,3 @@ TEST_CASE("multiple_input lies within one step of its float graph", "[models][sh
     }
     CHECK(worst <= 1);
 }
-#endif

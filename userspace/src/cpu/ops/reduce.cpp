@@ -204,10 +204,6 @@ void reduce(const OpContext& context, const Settings& settings) {
         out[i] = F::template finish<T>(acc[i], settings.count);
 }
 
-/// The types that sums and products are defined for; Max and Min also take the narrow ones.
-template <typename F, typename T>
-constexpr bool kReduces = sizeof(T) >= 4 || std::is_same_v<F, Max> || std::is_same_v<F, Min>;
-
 template <typename F>
 Status compute_reduce(const OpContext& context) {
     Settings settings;
