@@ -141,6 +141,10 @@ PARTS = {
     "userspace/tools/": {"userspace/include/", "userspace/compiler/", "userspace/src/core/",
                          "userspace/src/model/", "userspace/src/npu/", "userspace/regs/",
                          "userspace/npusim/"},
+    # Looks at every layer of a run, which the C interface does not show.
+    "userspace/tools/compare/": {"userspace/src/" + p for p in
+                                 ("core/", "model/", "cpu/", "device/", "runtime/", "api/")} |
+                                {"userspace/include/", "userspace/tools/"},
 }
 # Tests may look inside the part under test and at what that part may use.
 TEST = re.compile(r"(^|/)(tests|fuzz|bench)/")
