@@ -13,7 +13,7 @@ BUILD := $(or $(RKNPU_BUILD),$(CURDIR)/build)
 
 .DEFAULT_GOAL := all
 .PHONY: help all modules modules_install userspace dtbs demo check check-unit golden check-vm check-debug \
-	check-kernels check-intree check-dts check-packages check-install check-doctor check-scripts packages bsp bench style install uninstall dkms clean
+	check-kernels check-intree check-dts check-packages check-install check-doctor check-scripts fuzz packages bsp bench style install uninstall dkms clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z_-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -87,6 +87,9 @@ check-doctor: ## rknpu-doctor on boards made of files
 
 check-scripts: ## this file and the scripts: what they refuse, what they leave behind
 	@scripts/check-scripts.sh
+
+fuzz: ## loader and NPU model under sanitizers, RKNPU_FUZZ_SECONDS=600 each
+	@scripts/fuzz.sh
 
 bench: ## what the driver costs, speed of the NPU model and of the runtime
 	@scripts/bench.sh

@@ -5,7 +5,7 @@ if(RKNPU_SANITIZE)
   add_compile_options(-fsanitize=${RKNPU_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all
                       # gcc 12 warns of its own instrumented standard library.
-                      -Wno-maybe-uninitialized)
+                      $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>)
   add_link_options(-fsanitize=${RKNPU_SANITIZE})
 endif()
 
@@ -26,5 +26,24 @@ function(rknpu_add_test name)
   target_link_libraries(${name} PRIVATE rknpu_test_main)
   if(NOT CMAKE_CROSSCOMPILING)
     catch_discover_tests(${name} TEST_PREFIX "${name}: " PROPERTIES TIMEOUT 120)
+  endif()
+endfunction()
+
+# Fuzz targets, meant for a build with RKNPU_SANITIZE=address,undefined (scripts/fuzz.sh). With
+# clang: libFuzzer; else a driver that draws changes by lot.
+option(RKNPU_FUZZ "Build the fuzz targets" OFF)
+if(RKNPU_FUZZ AND CMAKE_CXX_COMPILER_ID MATCHES Clang)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()
+
+# rknpu_add_fuzzer(NAME sources...)
+function(rknpu_add_fuzzer name)
+  add_executable(${name} EXCLUDE_FROM_ALL ${ARGN})
+  target_include_directories(${name} PRIVATE "${RKNPU_ROOT}/userspace/npusim/src"
+                             "${RKNPU_ROOT}/userspace/npusim/src/engine")
+  if(CMAKE_CXX_COMPILER_ID MATCHES Clang)
+    target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  else()
+    target_sources(${name} PRIVATE "${RKNPU_ROOT}/userspace/npusim/fuzz/random_driver.cpp")
   endif()
 endfunction()
