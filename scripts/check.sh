@@ -161,6 +161,21 @@ make_case() {
         $(cat arguments) >/dev/null)
 }
 
+# One case for each float16 model, with as many bytes of somebody's picture as it has elements.
+make_float16_cases() {
+    local model models elements input=$RKNPU_BUILD/check/bytes.bin
+    while read -r elements models; do
+        head -c "$elements" "$data/rknn/multiple_input/mi_input2.bin" >"$input"
+        for model in "$data/rknn"/$models; do
+            make_case "$(basename "$model" .rknn)" "$model" "$input" || return 1
+        done
+    done <<'END'
+31360 conv_fp16/conv_160_320_3x3_14x14_fp16_rk3588.rknn
+6272 conv_fp16/conv_32_128_3x3_14x14_fp16_rk3588.rknn
+6040 audio_fp16/*.rknn
+END
+}
+
 make_cases() {
     local digits=$RKNPU_ROOT/userspace/models/digits cases=$RKNPU_BUILD/check/cases
     rm -rf "$cases"
@@ -173,7 +188,14 @@ make_cases() {
     make_case mnist "$data/rknn/mnist/mnist_int8_rk3588.rknn" "$digits"/pictures/*_a.png &&
         cp "$digits/pictures/labels.txt" "$cases/mnist/" &&
         make_case multiple_input "$data/rknn/multiple_input/multiple_input_rk3588.rknn" \
-            "$data"/rknn/multiple_input/mi_input[12].bin
+            "$data"/rknn/multiple_input/mi_input[12].bin &&
+        make_case layout2 "$data/rknn/multiple_input/multiple_input_rk3588_layout2.rknn" \
+            "$data"/rknn/multiple_input/mi_input[12].bin &&
+        make_case mobilenet_v2 "$data/rknn/mobilenet_v2/mobilenet_v2_int8_rk3588.rknn" \
+            "$data/rknn/mobilenet_v2/bell.jpg" &&
+        make_case segmentation "$data/rknn/segmentation/pp_human_segv2_rk3588.rknn" \
+            "$data/rknn/segmentation/test_image.jpg" &&
+        make_float16_cases
 }
 
 vm_runtime() { # vm_runtime KERNEL: the cases, and the scripts of userspace/tests/vm when there are any
