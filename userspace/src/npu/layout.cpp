@@ -39,20 +39,27 @@ void native_to_plain(const ImageLayout& from, std::span<const std::byte> source,
 template <typename T>
 void to_native(const ImageLayout& from, std::span<const std::byte> source, const ImageLayout& to,
                std::span<std::byte> target, T fill) {
+    const auto pad = [&](uint64_t first, uint64_t end) {
+        for (uint64_t i = first; i < end; ++i)
+            put(target, i, fill);
+    };
     for (uint32_t n = 0; n < to.n; ++n) {
         for (uint32_t c1 = 0; c1 < to.c1; ++c1) {
             const uint32_t first = c1 * to.c2;
             const uint32_t lanes = first >= to.c ? 0 : std::min(to.c2, to.c - first);
+            const uint64_t surface = (uint64_t{n} * to.c1 + c1) * to.plane * to.c2;
+            uint64_t out = surface;
             for (uint32_t h = 0; h < to.h; ++h) {
-                uint64_t out =
-                    ((uint64_t{n} * to.c1 + c1) * to.plane + uint64_t{h} * to.native_w) * to.c2;
                 for (uint32_t w = 0; w < to.w; ++w, out += to.c2) {
                     for (uint32_t lane = 0; lane < lanes; ++lane)
                         put(target, out + lane, at<T>(source, from.index(n, first + lane, h, w)));
-                    for (uint32_t lane = lanes; lane < to.c2; ++lane)
-                        put(target, out + lane, fill);
+                    pad(out + lanes, out + to.c2);
                 }
+                const uint64_t next = surface + uint64_t{h + 1} * to.native_w * to.c2;
+                pad(out, next);
+                out = next;
             }
+            pad(out, surface + uint64_t{to.plane} * to.c2);
         }
     }
 }

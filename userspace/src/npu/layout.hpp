@@ -41,9 +41,9 @@ struct ImageLayout {
     bool operator==(const ImageLayout&) const = default;
 };
 
-/// Moves `element_bytes`-wide elements from one layout to another of the same n, c, h, w. Lanes of
-/// a kNc1hwc2 target that belong to no channel get `fill` (one element). The spans hold storage()
-/// elements at least; they do not overlap.
+/// Moves `element_bytes`-wide elements from one layout to another of the same n, c, h, w. What a
+/// kNc1hwc2 target has beyond them (lanes, columns, rows) gets `fill` (one element). The spans hold
+/// storage() elements at least; they do not overlap.
 void reorder(const ImageLayout& from, std::span<const std::byte> source, const ImageLayout& to,
              std::span<std::byte> target, size_t element_bytes, std::span<const std::byte> fill);
 

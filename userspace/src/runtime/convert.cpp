@@ -237,14 +237,17 @@ Converter::Converter(const ElementView& from, const ElementView& to, ChannelMap 
 Converter::Path Converter::choose() const {
     const auto& in = from_.layout;
     const auto& out = to_.layout;
-    if (map_.empty() && same_meaning(from_, to_))
-        return Path::kReorder;
-    if (bits_of(from_.type) != 8 || from_.type == DataType::kBool)
-        return Path::kRows;
+    const bool from_codes = bits_of(from_.type) == 8 && from_.type != DataType::kBool;
     const bool to_codes = to_.type == DataType::kInt8 || to_.type == DataType::kUint8;
     const bool pixels = in.order == Order::kNhwc && in.c <= 4 && map_.order.empty();
     const bool one_atom = out.order == Order::kNc1hwc2 && out.c1 == 1 && out.c2 == 16;
-    if (pixels && to_codes && (one_atom || out.order != Order::kNc1hwc2))
+    if (from_codes && to_codes && pixels && one_atom)
+        return Path::kPacked;
+    if (map_.empty() && same_meaning(from_, to_))
+        return Path::kReorder;
+    if (!from_codes)
+        return Path::kRows;
+    if (pixels && to_codes && out.order != Order::kNc1hwc2)
         return Path::kPacked;
     if (to_.type == DataType::kFloat32 && map_.empty() && out.order == Order::kPlain) {
         if (in.order == Order::kPlain)
@@ -260,44 +263,24 @@ void Converter::make_code_tables() {
     std::array<std::byte, 256> all;
     for (size_t i = 0; i < all.size(); ++i)
         all[i] = static_cast<std::byte>(i);
-    codes_.resize(layout.c);
+    std::vector<CodeTable> tables(layout.c);
     std::vector<Line> lines;
-    const Signs signs{from_.type == DataType::kInt8, to_.type == DataType::kInt8};
     for (uint32_t c = 0; c < layout.c; ++c) {
         Row row;
         load_row(from_, all.data(), 1, 256, row);
         map_row(map_, c, 256, row);
-        store_row(to_, reinterpret_cast<std::byte*>(codes_[c].data()), 1, 256, row);
+        store_row(to_, reinterpret_cast<std::byte*>(tables[c].data()), 1, 256, row);
         // The same in one step, up to rounding.
         const double step = (from_.quantised ? from_.scale : 1.0f);
         const double mean = c < map_.mean.size() ? map_.mean[c] : 0.0f;
         const double scale = c < map_.scale.size() && c < map_.mean.size() ? map_.scale[c] : 1.0f;
         const double unit = to_.quantised ? to_.scale : 1.0f;
         const double zero = from_.quantised ? from_.zero_point * step : 0.0;
-        const Line guess{static_cast<float>(step / scale / unit),
-                         static_cast<float>((-zero - mean) / scale / unit + to_.zero_code())};
-        if (const auto line = fit_line(codes_[c], guess, signs))
-            lines.push_back(*line);
+        lines.push_back({step / scale / unit, (-zero - mean) / scale / unit + to_.zero_code()});
     }
-    same_codes_ = std::all_of(codes_.begin(), codes_.end(),
-                              [this](const CodeTable& table) { return table == codes_[0]; });
-    if (lines.size() == layout.c) {
-        for (size_t i = 0; i < kPeriod; ++i) {
-            factors_.push_back(lines[i % layout.c].factor);
-            offsets_.push_back(lines[i % layout.c].offset);
-        }
-    }
+    codes_ = CodeMap(std::move(tables), lines,
+                     {from_.type == DataType::kInt8, to_.type == DataType::kInt8});
     scratch_.resize(size_t{layout.w} * layout.c);
-}
-
-void Converter::convert_pixels(const uint8_t* in, uint8_t* out, size_t count) const {
-    if (!factors_.empty())
-        apply_lines(in, out, count, factors_.data(), offsets_.data(),
-                    {from_.type == DataType::kInt8, to_.type == DataType::kInt8});
-    else if (same_codes_)
-        apply_table(in, out, count, codes_[0]);
-    else
-        apply_tables(in, out, count, codes_.data(), codes_.size());
 }
 
 void Converter::run_packed(std::span<const std::byte> source, std::span<std::byte> target) {
@@ -308,18 +291,18 @@ void Converter::run_packed(std::span<const std::byte> source, std::span<std::byt
     const size_t count = size_t{in.w} * in.c;
     const auto fill = static_cast<uint8_t>(to_.zero_code());
     if (out.order == Order::kNhwc && in.row == in.w && out.row == in.w)
-        return convert_pixels(read, write, count * in.h * in.n);
+        return apply_codes(read, write, count * in.h * in.n, codes_, simd_);
     for (uint32_t n = 0; n < in.n; ++n)
         for (uint32_t h = 0; h < in.h; ++h) {
             const uint8_t* row = read + in.index(n, 0, h, 0);
             uint8_t* to = write + out.index(n, 0, h, 0);
             if (out.order == Order::kNhwc) {
-                convert_pixels(row, to, count);
+                apply_codes(row, to, count, codes_, simd_);
                 continue;
             }
-            convert_pixels(row, scratch_.data(), count);
+            apply_codes(row, scratch_.data(), count, codes_, simd_);
             if (out.order == Order::kNc1hwc2) {
-                spread_pixels(scratch_.data(), to, in.w, in.c, fill);
+                spread_pixels(scratch_.data(), to, in.w, in.c, fill, simd_);
                 continue;
             }
             for (uint32_t c = 0; c < in.c; ++c) {
@@ -345,13 +328,13 @@ Scaling scaling_of(const ElementView& view) {
 void Converter::run_atoms(std::span<const std::byte> source, std::span<std::byte> target) const {
     const auto& in = from_.layout;
     const auto* read = reinterpret_cast<const uint8_t*>(source.data());
-    auto* write = reinterpret_cast<float*>(target.data());
     const size_t pixels = size_t{in.h} * in.w;
     const auto scaling = scaling_of(from_);
     for (uint32_t n = 0; n < in.n; ++n)
         for (uint32_t c = 0; c < in.c; c += in.c2)
             dequantise_atoms(read + in.index(n, c, 0, 0), pixels, std::min(in.c2, in.c - c),
-                             write + to_.layout.index(n, c, 0, 0), pixels, scaling);
+                             target.data() + to_.layout.index(n, c, 0, 0) * sizeof(float), pixels,
+                             scaling, simd_);
 }
 
 void Converter::make_wide_tables() {
@@ -408,8 +391,7 @@ void Converter::run(std::span<const std::byte> source, std::span<std::byte> targ
             return run_atoms(source, target);
         case Path::kRow:
             return dequantise_row(reinterpret_cast<const uint8_t*>(source.data()),
-                                  from_.layout.elements(), reinterpret_cast<float*>(target.data()),
-                                  scaling_of(from_));
+                                  from_.layout.elements(), target.data(), scaling_of(from_), simd_);
         case Path::kTable:
             switch (bits_of(to_.type) / 8) {
                 case 1:

@@ -48,6 +48,9 @@ class Converter {
     /// As convert() below.
     void run(std::span<const std::byte> source, std::span<std::byte> target);
 
+    /// Other instructions than the best ones of this machine; the results are the same.
+    void use(Simd simd) { simd_ = simd; }
+
  private:
     enum class Path : uint8_t {
         kReorder,  ///< bytes move, nothing else
@@ -63,18 +66,16 @@ class Converter {
     void make_wide_tables();
     void run_packed(std::span<const std::byte> source, std::span<std::byte> target);
     void run_atoms(std::span<const std::byte> source, std::span<std::byte> target) const;
-    void convert_pixels(const uint8_t* in, uint8_t* out, size_t count) const;
     template <typename T>
     void run_table(std::span<const std::byte> source, std::span<std::byte> target) const;
 
     ElementView from_, to_;
     ChannelMap map_;
     Path path_ = Path::kReorder;
-    std::vector<CodeTable> codes_;          // per channel
-    bool same_codes_ = false;               // all channels alike
-    std::vector<float> factors_, offsets_;  // kPeriod each if the tables are straight lines
-    std::vector<uint8_t> scratch_;          // one row of packed pixels
-    std::vector<std::byte> wide_;           // kTable: per channel 256 elements of the target
+    Simd simd_ = simd_of_this_machine().back();
+    CodeMap codes_;                 // kPacked
+    std::vector<uint8_t> scratch_;  // kPacked: one row of pixels
+    std::vector<std::byte> wide_;   // kTable: per channel 256 elements of the target
 };
 
 /// Converts every element: dequantise, map, quantise with rounding to nearest, ties to even, and

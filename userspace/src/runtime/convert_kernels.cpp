@@ -2,55 +2,100 @@
 #include "runtime/convert_kernels.hpp"
 
 #include <algorithm>
-#include <bit>
 #include <cmath>
 #include <cstring>
 #include <limits>
+#include <optional>
 
-#if defined(__aarch64__)
-#include <arm_neon.h>
-#elif defined(__x86_64__)
-#include <immintrin.h>
-#endif
-
-// Built for several instruction sets and picked at load time where the tool chain can do that.
-// Sanitizers cannot start before the resolvers run, so they get the single build.
-#if defined(__x86_64__) && defined(__GNUC__) && !defined(__clang__) && \
-    !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-#define RKNPU_CLONES __attribute__((target_clones("arch=x86-64-v3", "default")))
-#else
-#define RKNPU_CLONES
-#endif
+#include "runtime/convert_simd.hpp"
 
 namespace rknpu {
 namespace {
 
-/// Adding and subtracting it rounds a float below 2^22 to the nearest integer, ties to even.
-constexpr float kRounder = 12582912.0f;  // 1.5 * 2^23
+/// (code * factor + offset) >> shift.
+struct FixedLine {
+    int32_t factor = 0;
+    int32_t offset = 0;
+};
 
-template <bool kSourceSigned, bool kTargetSigned>
-[[gnu::always_inline]] inline uint8_t apply(uint8_t code, float factor, float offset) {
-    constexpr int32_t kLow = kTargetSigned ? -128 : 0;
-    constexpr int32_t kHigh = kTargetSigned ? 127 : 255;
-    const auto x =
-        static_cast<float>(kSourceSigned ? static_cast<int32_t>(static_cast<int8_t>(code))
-                                         : static_cast<int32_t>(code));
-    const float line = x * factor + offset;
-    const float clamped =
-        std::min(std::max(line, static_cast<float>(kLow)), static_cast<float>(kHigh));
-    const float shifted = clamped + kRounder;
-    return static_cast<uint8_t>(std::bit_cast<int32_t>(shifted) - std::bit_cast<int32_t>(kRounder));
+/// The offset that gives the table with this factor, if one does.
+std::optional<FixedLine> with_factor(const CodeTable& table, int32_t factor, int shift,
+                                     Signs signs) {
+    const int lowest = signs.target_signed ? -128 : 0;
+    int64_t low = std::numeric_limits<int32_t>::min();
+    int64_t high = std::numeric_limits<int32_t>::max();
+    for (int code = 0; code < 256; ++code) {
+        const auto byte = static_cast<uint8_t>(code);
+        const int64_t at = int64_t{signs.source_signed ? static_cast<int8_t>(byte) : code} * factor;
+        const uint8_t result = table[byte];
+        const int wanted = signs.target_signed ? static_cast<int8_t>(result) : result;
+        // Saturation lets the line go on below the lowest and above the highest result.
+        const int64_t unit = int64_t{1} << shift;
+        if (wanted > lowest)
+            low = std::max(low, wanted * unit - at);
+        if (wanted < lowest + 255)
+            high = std::min(high, (wanted + 1) * unit - 1 - at);
+        // The sum has to fit 32 bits.
+        low = std::max(low, std::numeric_limits<int32_t>::min() - at);
+        high = std::min(high, std::numeric_limits<int32_t>::max() - at);
+    }
+    if (low > high)
+        return std::nullopt;
+    return FixedLine{factor, static_cast<int32_t>(low + (high - low) / 2)};
 }
 
-template <bool kSourceSigned, bool kTargetSigned>
-[[gnu::always_inline]] inline void run_lines(const uint8_t* in, uint8_t* out, size_t count,
-                                             const float* factors, const float* offsets) {
-    size_t i = 0;
-    for (; i + kPeriod <= count; i += kPeriod)
-        for (size_t k = 0; k < kPeriod; ++k)
-            out[i + k] = apply<kSourceSigned, kTargetSigned>(in[i + k], factors[k], offsets[k]);
-    for (size_t k = 0; i < count; ++i, ++k)
-        out[i] = apply<kSourceSigned, kTargetSigned>(in[i], factors[k], offsets[k]);
+/// What `find` gives for the first of some factors around `factor` with this many bits of fraction.
+template <typename Find>
+auto around(double factor, int bits, Find&& find) -> decltype(find(0)) {
+    constexpr int kTries = 8;
+    const auto guess = static_cast<int32_t>(std::lround(std::ldexp(factor, bits)));
+    for (int i = 0; i <= 2 * kTries; ++i) {
+        if (auto found = find(guess + (i % 2 == 0 ? i / 2 : -(i + 1) / 2)))
+            return found;
+    }
+    return std::nullopt;
+}
+
+/// ((code * 256 * factor >> 16) + offset) >> shift, of unsigned codes and results.
+struct WordLine {
+    int32_t factor = 0;
+    int32_t offset = 0;
+};
+
+/// The offset that gives the table with this factor, if one does.
+std::optional<WordLine> word_line(const CodeTable& table, int32_t factor, int shift, Signs signs) {
+    int32_t low = -0xFFFF;
+    int32_t high = 0xFFFF;
+    if (factor < 1 || factor > 0xFFFF)
+        return std::nullopt;
+    for (int32_t code = 0; code < 256; ++code) {
+        const int32_t product = code * factor >> 8;
+        const int32_t wanted =
+            table[static_cast<uint8_t>(code ^ (signs.source_signed ? 0x80 : 0))] ^
+            (signs.target_signed ? 0x80 : 0);
+        // Saturation lets the line go on below 0 and above 255.
+        if (wanted > 0)
+            low = std::max(low, (wanted << shift) - product);
+        if (wanted < 255)
+            high = std::min(high, ((wanted + 1) << shift) - 1 - product);
+    }
+    if (low > high)
+        return std::nullopt;
+    return WordLine{factor, low + (high - low) / 2};
+}
+
+/// Bits of fraction that leave factors 22 bits with their sign and sums 32; negative if there are
+/// none.
+int shift_for(std::span<const Line> lines) {
+    double steepest = 1e-9;
+    double farthest = 1.0;
+    for (const auto& line : lines) {
+        steepest = std::max(steepest, std::abs(line.factor));
+        farthest = std::max(farthest, 256 * std::abs(line.factor) + std::abs(line.offset));
+    }
+    if (!(farthest < 1e6))
+        return -1;
+    return std::min({20 - std::ilogb(steepest), 29 - std::ilogb(farthest), 24});
 }
 
 using Bytes16 = uint8_t __attribute__((vector_size(16)));
@@ -71,187 +116,195 @@ using Bytes16 = uint8_t __attribute__((vector_size(16)));
     }
 }
 
-template <bool kSigned>
-[[gnu::always_inline]] inline void floats_of(const uint8_t* codes, size_t count, float* out,
-                                             float zero, float scale) {
-    for (size_t i = 0; i < count; ++i) {
-        const int32_t code = kSigned ? static_cast<int32_t>(static_cast<int8_t>(codes[i]))
-                                     : static_cast<int32_t>(codes[i]);
-        out[i] = (static_cast<float>(code) - zero) * scale;
-    }
-}
+constexpr size_t kTile = 16;
+/// Pixels whose sixteen rows of codes stay in the nearest cache, and of which each lane writes
+/// whole lines of the cache.
+constexpr size_t kBlock = 32 * kTile;
 
-template <bool kSigned>
-[[gnu::always_inline]] inline void run_atoms(const uint8_t* in, size_t pixels, size_t lanes,
-                                             float* out, size_t row, float zero, float scale) {
-    constexpr size_t kTile = 16;
-    size_t p = 0;
-    for (; p + kTile <= pixels; p += kTile) {
-        Bytes16 a[16];
-        Bytes16 b[16];
-        std::memcpy(a, in + p * 16, sizeof(a));
-        riffle(a, b);
-        riffle(b, a);
-        riffle(a, b);
-        riffle(b, a);
-        for (size_t lane = 0; lane < lanes; ++lane) {
-            uint8_t codes[kTile];
-            std::memcpy(codes, &a[lane], sizeof(codes));
-            floats_of<kSigned>(codes, kTile, out + lane * row + p, zero, scale);
-        }
-    }
-    for (; p < pixels; ++p)
-        for (size_t lane = 0; lane < lanes; ++lane)
-            floats_of<kSigned>(in + p * 16 + lane, 1, out + lane * row + p, zero, scale);
-}
-
-#if defined(__x86_64__)
-/// Sixteen shuffles of sixteen entries each. Codes move down by 16 from step to step; only where
-/// one is between 0 and 15 the shuffle gives something else than 0.
-[[gnu::target("avx2")]] size_t apply_table_avx2(const uint8_t* in, uint8_t* out, size_t count,
-                                                const CodeTable& table) {
-    __m256i steps[16];
-    for (size_t t = 0; t < 16; ++t) {
-        const auto* start = table.data() + 16 * t;
-        steps[t] =
-            _mm256_broadcastsi128_si256(_mm_loadu_si128(reinterpret_cast<const __m128i*>(start)));
-    }
-    const __m256i sixteen = _mm256_set1_epi8(16);
-    const __m256i bias = _mm256_set1_epi8(0x70);
-    size_t i = 0;
-    for (; i + 32 <= count; i += 32) {
-        __m256i code = _mm256_loadu_si256(reinterpret_cast<const __m256i*>(in + i));
-        __m256i sum = _mm256_setzero_si256();
-        for (const __m256i& step : steps) {
-            // 0..15 become 0x70..0x7f, everything else 0x80 and more.
-            const __m256i index = _mm256_adds_epu8(code, bias);
-            sum = _mm256_or_si256(sum, _mm256_shuffle_epi8(step, index));
-            code = _mm256_sub_epi8(code, sixteen);
-        }
-        _mm256_storeu_si256(reinterpret_cast<__m256i*>(out + i), sum);
-    }
-    return i;
-}
-#endif
-
-/// Elements done with vector lookups.
-size_t apply_table_vector([[maybe_unused]] const uint8_t* in, [[maybe_unused]] uint8_t* out,
-                          [[maybe_unused]] size_t count, [[maybe_unused]] const CodeTable& table) {
-#if defined(__aarch64__)
-    uint8x16x4_t parts[4];
-    for (size_t t = 0; t < 4; ++t)
-        parts[t] = vld1q_u8_x4(table.data() + 64 * t);
-    const uint8x16_t step = vdupq_n_u8(64);
-    size_t i = 0;
-    for (; i + 16 <= count; i += 16) {
-        uint8x16_t code = vld1q_u8(in + i);
-        uint8x16_t sum = vqtbl4q_u8(parts[0], code);
-        for (size_t t = 1; t < 4; ++t) {
-            code = vsubq_u8(code, step);
-            sum = vorrq_u8(sum, vqtbl4q_u8(parts[t], code));
-        }
-        vst1q_u8(out + i, sum);
-    }
-    return i;
-#elif defined(__x86_64__)
-    static const bool avx2 = __builtin_cpu_supports("avx2") != 0;
-    return avx2 ? apply_table_avx2(in, out, count, table) : 0;
-#else
-    return 0;
-#endif
-}
-
-bool gives(const CodeTable& table, Line line, Signs signs) {
-    CodeTable in;
-    CodeTable out;
-    std::array<float, kPeriod> factors;
-    std::array<float, kPeriod> offsets;
-    for (size_t i = 0; i < in.size(); ++i)
-        in[i] = static_cast<uint8_t>(i);
-    factors.fill(line.factor);
-    offsets.fill(line.offset);
-    apply_lines(in.data(), out.data(), in.size(), factors.data(), offsets.data(), signs);
-    return out == table;
+/// Sixteen pixels of sixteen codes -> for each lane sixteen codes, kBlock apart.
+inline void transpose_tile(const uint8_t* in, uint8_t* out) {
+    Bytes16 a[16];
+    Bytes16 b[16];
+    std::memcpy(a, in, sizeof(a));
+    riffle(a, b);
+    riffle(b, a);
+    riffle(a, b);
+    riffle(b, a);
+    for (size_t lane = 0; lane < 16; ++lane)
+        std::memcpy(out + lane * kBlock, &a[lane], sizeof(a[lane]));
 }
 
 }  // namespace
 
-std::optional<Line> fit_line(const CodeTable& table, Line guess, Signs signs) {
-    constexpr int kTries = 4;
-    // Beyond this the rounding by addition would not hold.
-    if (!(std::abs(guess.factor) < 4096.0f) || !(std::abs(guess.offset) < 1e6f))
-        return std::nullopt;
-    float below = guess.offset;
-    float above = guess.offset;
-    for (int i = 0; i < kTries; ++i) {
-        for (const float offset : {below, above}) {
-            if (gives(table, {guess.factor, offset}, signs))
-                return Line{guess.factor, offset};
-        }
-        below = std::nextafter(below - 1e-6f, -std::numeric_limits<float>::infinity());
-        above = std::nextafter(above + 1e-6f, std::numeric_limits<float>::infinity());
+std::span<const Simd> simd_of_this_machine() {
+#if defined(RKNPU_SIMD_X86)
+    static constexpr Simd kAll[] = {Simd::kNone, Simd::kAvx2, Simd::kAvx512};
+    static const size_t count = [] {
+        if (__builtin_cpu_supports("avx2") == 0)
+            return 1;
+        const bool wide = __builtin_cpu_supports("avx512f") != 0 &&
+                          __builtin_cpu_supports("avx512bw") != 0 &&
+                          __builtin_cpu_supports("avx512vbmi") != 0;
+        return wide ? 3 : 2;
+    }();
+    return std::span(kAll).first(count);
+#elif defined(RKNPU_SIMD_NEON)
+    static constexpr Simd kAll[] = {Simd::kNone, Simd::kNeon};
+    return kAll;
+#else
+    static constexpr Simd kAll[] = {Simd::kNone};
+    return kAll;
+#endif
+}
+
+CodeMap::CodeMap(std::vector<CodeTable> tables, std::span<const Line> lines, Signs signs)
+    : tables_(std::move(tables)), signs_(signs) {
+    alike_ = std::all_of(tables_.begin(), tables_.end(),
+                         [this](const CodeTable& table) { return table == tables_[0]; });
+    if (lines.size() != tables_.size())
+        return;
+    shift_ = shift_for(lines);
+    if (shift_ < 0)
+        return;
+    find_words(lines);
+    find_lines(lines);
+}
+
+void CodeMap::find_words(std::span<const Line> lines) {
+    double steepest = 0;
+    for (const auto& line : lines)
+        steepest = std::max(steepest, line.factor);
+    // Products of 16 bits, and at least a bit of fraction.
+    word_shift_ = 8;
+    while (word_shift_ > 0 && steepest * (256 << word_shift_) > 0xFFFF)
+        --word_shift_;
+    if (word_shift_ == 0)
+        return;
+    std::vector<WordLine> found;
+    for (size_t c = 0; c < tables_.size(); ++c) {
+        const auto line = around(lines[c].factor, 8 + word_shift_, [&](int32_t factor) {
+            return word_line(tables_[c], factor, word_shift_, signs_);
+        });
+        if (!line)
+            return;
+        found.push_back(*line);
     }
-    return std::nullopt;
+    words_ = true;
+    for (size_t i = 0; i < kPeriod; ++i) {
+        const auto& line = found[i % found.size()];
+        word_factors_[i] = static_cast<uint16_t>(line.factor);
+        less_[i] = static_cast<uint16_t>(std::max(-line.offset, 0));
+        more_[i] = static_cast<uint16_t>(std::max(line.offset, 0));
+    }
 }
 
-RKNPU_CLONES void apply_lines(const uint8_t* in, uint8_t* out, size_t count, const float* factors,
-                              const float* offsets, Signs signs) {
-    if (signs.source_signed && signs.target_signed)
-        run_lines<true, true>(in, out, count, factors, offsets);
-    else if (signs.source_signed)
-        run_lines<true, false>(in, out, count, factors, offsets);
-    else if (signs.target_signed)
-        run_lines<false, true>(in, out, count, factors, offsets);
-    else
-        run_lines<false, false>(in, out, count, factors, offsets);
+void CodeMap::find_lines(std::span<const Line> lines) {
+    std::vector<FixedLine> found;
+    for (size_t c = 0; c < tables_.size(); ++c) {
+        const auto line = around(lines[c].factor, shift_, [&](int32_t factor) {
+            return with_factor(tables_[c], factor, shift_, signs_);
+        });
+        if (!line)
+            return;
+        found.push_back(*line);
+    }
+    fixed_ = true;
+    for (size_t i = 0; i < kPeriod; ++i) {
+        // Place i of a group holds the element of this number: 0-3, 8-11, 4-7, 12-15.
+        const size_t place = i % 16;
+        const size_t element = place / 4 == 1 ? place + 4 : place / 4 == 2 ? place - 4 : place;
+        const auto& line = found[(i - place + element) % found.size()];
+        factors_[2 * i] = static_cast<int16_t>(line.factor >> 7);
+        factors_[2 * i + 1] = static_cast<int16_t>(line.factor & 127);
+        offsets_[i] = line.offset;
+    }
 }
 
-void apply_table(const uint8_t* in, uint8_t* out, size_t count, const CodeTable& table) {
-    for (size_t i = apply_table_vector(in, out, count, table); i < count; ++i)
-        out[i] = table[in[i]];
+void apply_codes(const uint8_t* in, uint8_t* out, size_t count, const CodeMap& map,
+                 [[maybe_unused]] Simd simd) {
+    size_t i = 0;
+#if defined(RKNPU_SIMD_X86)
+    if (simd == Simd::kAvx512) {
+        if (map.words())
+            i = avx512::apply_words(in, out, count, map);
+        // Both start with channel 0: what words leave starts at a multiple of the period.
+        return avx512::apply_tables(in + i, out + i, count - i, map);
+    }
+    if (simd == Simd::kAvx2 && map.words())
+        i = avx2::apply_words(in, out, count, map);
+    else if (simd == Simd::kAvx2 && map.fixed())
+        i = avx2::apply_lines(in, out, count, map);
+    else if (simd == Simd::kAvx2 && map.alike())
+        i = avx2::apply_table(in, out, count, map.table(0));
+#elif defined(RKNPU_SIMD_NEON)
+    if (simd == Simd::kNeon)
+        i = neon::apply_codes(in, out, count, map);
+#endif
+    const size_t channels = map.channels();
+    for (size_t c = i % channels; i < count; ++i) {
+        out[i] = map.table(c)[in[i]];
+        c = c + 1 == channels ? 0 : c + 1;
+    }
 }
 
-void apply_tables(const uint8_t* in, uint8_t* out, size_t count, const CodeTable* tables,
-                  size_t channels) {
-    for (size_t i = 0; i + channels <= count; i += channels)
-        for (size_t c = 0; c < channels; ++c)
-            out[i + c] = tables[c][in[i + c]];
-}
-
-void spread_pixels(const uint8_t* in, uint8_t* out, size_t pixels, size_t channels, uint8_t fill) {
-    uint64_t high = fill;
-    for (int shift = 8; shift < 64; shift *= 2)
-        high |= high << shift;
-    const uint64_t keep = (uint64_t{1} << (8 * channels)) - 1;
-    const uint64_t low = high & ~keep;
+void spread_pixels(const uint8_t* in, uint8_t* out, size_t pixels, size_t channels, uint8_t fill,
+                   [[maybe_unused]] Simd simd) {
     size_t p = 0;
-    // Four bytes are read at once: the last pixel of three channels would reach behind the row.
-    for (; channels >= 3 && p + 1 < pixels; ++p) {
-        uint32_t pixel;
-        std::memcpy(&pixel, in + p * channels, sizeof(pixel));
-        const uint64_t atom[2] = {(pixel & keep) | low, high};
-        std::memcpy(out + p * 16, atom, sizeof(atom));
-    }
+#if defined(RKNPU_SIMD_X86)
+    if (simd != Simd::kNone)
+        p = avx2::spread_pixels(in, out, pixels, channels, fill);
+#elif defined(RKNPU_SIMD_NEON)
+    if (simd != Simd::kNone)
+        p = neon::spread_pixels(in, out, pixels, channels, fill);
+#endif
     for (; p < pixels; ++p) {
         std::memset(out + p * 16, fill, 16);
         std::memcpy(out + p * 16, in + p * channels, channels);
     }
 }
 
-RKNPU_CLONES void dequantise_atoms(const uint8_t* in, size_t pixels, size_t lanes, float* out,
-                                   size_t row, const Scaling& scaling) {
+void dequantise_row(const uint8_t* in, size_t count, std::byte* out, const Scaling& scaling,
+                    [[maybe_unused]] Simd simd) {
+    size_t i = 0;
+#if defined(RKNPU_SIMD_X86)
+    if (simd != Simd::kNone)
+        i = avx2::dequantise_row(in, count, out, scaling);
+#endif
+    const auto finish = [&](auto code) {
+        for (; i < count; ++i) {
+            const float real =
+                (static_cast<float>(static_cast<decltype(code)>(in[i])) - scaling.zero) *
+                scaling.scale;
+            std::memcpy(out + i * sizeof(real), &real, sizeof(real));
+        }
+    };
     if (scaling.source_signed)
-        run_atoms<true>(in, pixels, lanes, out, row, scaling.zero, scaling.scale);
+        finish(int8_t{});
     else
-        run_atoms<false>(in, pixels, lanes, out, row, scaling.zero, scaling.scale);
+        finish(uint8_t{});
 }
 
-RKNPU_CLONES void dequantise_row(const uint8_t* in, size_t count, float* out,
-                                 const Scaling& scaling) {
-    if (scaling.source_signed)
-        floats_of<true>(in, count, out, scaling.zero, scaling.scale);
-    else
-        floats_of<false>(in, count, out, scaling.zero, scaling.scale);
+void dequantise_atoms(const uint8_t* in, size_t pixels, size_t lanes, std::byte* out, size_t row,
+                      const Scaling& scaling, Simd simd) {
+    constexpr size_t kLine = 64;  // of the cache
+    uint8_t codes[16 * kBlock];
+    // The first block ends where a line does, so that the others write whole lines.
+    size_t most = kBlock - reinterpret_cast<uintptr_t>(out) % kLine / sizeof(float);
+    for (size_t start = 0; start < pixels; most = kBlock) {
+        const size_t count = std::min(most, pixels - start);
+        size_t p = 0;
+        for (; p + kTile <= count; p += kTile)
+            transpose_tile(in + (start + p) * 16, codes + p);
+        if (p < count) {
+            uint8_t tile[kTile * 16] = {};
+            std::memcpy(tile, in + (start + p) * 16, (count - p) * 16);
+            transpose_tile(tile, codes + p);
+        }
+        for (size_t lane = 0; lane < lanes; ++lane)
+            dequantise_row(codes + lane * kBlock, count, out + (lane * row + start) * sizeof(float),
+                           scaling, simd);
+        start += count;
+    }
 }
 
 }  // namespace rknpu
