@@ -6,6 +6,7 @@
 #include <cctype>
 #include <filesystem>
 #include <fstream>
+#include <iterator>
 #include <sstream>
 
 #include "runtime/limits.hpp"
@@ -187,6 +188,112 @@ TEST_CASE("P5 times of the layers add up to the total", "[device][P5]") {
     }
     CHECK(total > 0);
     CHECK(sum == total);
+}
+
+namespace {
+
+std::vector<std::string> words_of(const std::string& line) {
+    std::istringstream in(line);
+    return std::vector<std::string>(std::istream_iterator<std::string>(in), {});
+}
+
+/// What the log said between its time stamp and the end of the line.
+std::vector<std::string> log_texts(const std::string& log) {
+    std::vector<std::string> out;
+    std::istringstream in(log);
+    for (std::string line; std::getline(in, line);)
+        out.push_back(line.substr(std::min(line.find("] ") + 2, line.size())));
+    return out;
+}
+
+uint64_t number_behind(const std::vector<std::string>& texts, const std::string& name) {
+    for (const auto& text : texts) {
+        if (text.starts_with(name + ": "))
+            return std::stoull(text.substr(name.size() + 2));
+    }
+    FAIL("no line '" << name << "'");
+    return 0;
+}
+
+}  // namespace
+
+TEST_CASE("P4 the memory table has the manual's columns and sums", "[device][P4]") {
+    Capture capture(LogLevel::kDebug);
+    const Net net(digits_file(), RKNN_FLAG_ENABLE_SRAM);
+    const auto texts = log_texts(capture.text());
+    const auto header = std::find_if(texts.begin(), texts.end(),
+                                     [](const auto& text) { return text.starts_with("ID "); });
+    REQUIRE(header != texts.end());
+    CHECK(words_of(*header) ==
+          words_of("ID User Tensor DataType OrigShape NativeShape | [Start End) Size | SramHit"));
+    uint64_t sizes = 0;
+    uint64_t ends = 0;
+    uint64_t hits = 0;
+    std::vector<std::vector<std::string>> rows;
+    // A rule with crosses below the header's bars stands around the rows.
+    CHECK(header[1].find('+') == header->find('|'));
+    CHECK(header[1] == header[-1]);
+    for (auto row = header + 2; *row != header[1]; ++row) {
+        rows.push_back(words_of(*row));
+        const auto& words = rows.back();
+        INFO(*row);
+        REQUIRE(words.size() == 12);
+        CHECK(words[0] == std::to_string(rows.size()));
+        const auto hex = [&](size_t i) { return std::stoull(words[i], nullptr, 16); };
+        CHECK(hex(9) == hex(8) - hex(7));
+        sizes += hex(9);
+        if (words[11] == "\\")
+            ends += hex(9);
+        else
+            hits += hex(11);
+    }
+    // The user of a tensor reads it: none is read by the first layer, the last by the last.
+    REQUIRE(rows.size() > 2);
+    CHECK(rows.front()[1] == "ConvRelu");
+    CHECK(rows.front()[11] == "\\");
+    CHECK(rows.back()[1] == "OutputOperator");
+    CHECK(rows.back()[11] == "\\");
+    CHECK(hits > 0);
+    CHECK(number_behind(texts, "Predict Internal Memory RW Amount") == 2 * sizes - ends);
+    CHECK(number_behind(texts, "Predict SRAM Hit RW Amount") == 2 * hits);
+    CHECK(number_behind(texts, "Total Weight Memory Size") > 0);
+    CHECK(number_behind(texts, "Total Internal Memory Size") > 0);
+}
+
+TEST_CASE("P4 the layer table has the manual's columns", "[device][P4]") {
+    Capture capture(LogLevel::kLayers);
+    const Net net(digits_file());
+    net.digit(digit_pixels());
+    const auto texts = log_texts(capture.text());
+    const auto starts = [&](const char* text) {
+        return std::find_if(texts.begin(), texts.end(),
+                            [&](const auto& line) { return line.starts_with(text); });
+    };
+    const auto header = starts("ID   OpType");
+    const auto ranking = starts("OpType ");
+    REQUIRE((header != texts.end() && ranking != texts.end()));
+    CHECK(words_of(*header) ==
+          words_of("ID OpType DataType Target InputShape OutputShape DDRCycles NPUCycles MaxCycles "
+                   "Time(us) MacUsage(%) WorkLoad(0/1/2)--ImproveTherical TaskNumber RW(KB) "
+                   "FullName"));
+    CHECK(words_of(*ranking) ==
+          words_of("OpType CallNumber CPUTime(us) GPUTime(us) NPUTime(us) TotalTime(us) "
+                   "TimeRatio(%)"));
+    for (const auto& line : {header, ranking})
+        CHECK((line[-1] == line[1] && line[1].find_first_not_of('-') == std::string::npos));
+    size_t count = 0;
+    for (auto row = header + 2; *row != header[1]; ++row) {
+        const auto words = words_of(*row);
+        INFO(*row);
+        REQUIRE(words.size() == 15);
+        CHECK(words[0] == std::to_string(++count));
+        CHECK((words[3] == "NPU") == !words[1].ends_with("putOperator"));
+        // A fused layer is named after the operator it begins with.
+        CHECK(words[1].starts_with(words[14].substr(0, words[14].find(':'))));
+    }
+    CHECK(count > 3);
+    CHECK(number_behind(texts, "Total Operator Elapsed Per Frame Time(us)") > 0);
+    number_behind(texts, "Total Memory Read/Write Per Frame Size(KB)");
 }
 
 TEST_CASE("tensor dumps hold what the tensors hold", "[device][dump]") {

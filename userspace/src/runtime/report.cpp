@@ -10,6 +10,14 @@
 namespace rknpu {
 namespace {
 
+constexpr std::string_view kRule =
+    "--------------------------------------------------------------------------------------------"
+    "\n";
+// Around the rows of the memory table, with a cross below each of the header's bars.
+constexpr std::string_view kCrossRule =
+    "--------------------------------------------------------------------------------------------"
+    "-----------------------+-------------------------------------+-----------\n";
+
 struct Row {
     std::string type, data_type, target, inputs, outputs, tasks, name;
     int64_t cpu_us = 0;
@@ -40,11 +48,26 @@ std::string shapes(const JobGraph& graph, const std::vector<int32_t>& tensors) {
     return out.empty() ? "\\" : out;
 }
 
+/// As the manual's tables spell it.
+std::string spelt(DataType type) {
+    return type == DataType::kFloat32 ? "FLOAT" : upper(to_string(type));
+}
+
+/// A layer's type is that of what it reads; only the first one reads nothing.
 std::string type_of(const JobGraph& graph, const GraphNode& node) {
-    const auto& list = node.outputs.empty() ? node.inputs : node.outputs;
+    const auto& list = node.inputs.empty() ? node.outputs : node.inputs;
     if (list.empty())
         return "\\";
-    return upper(to_string(graph.tensors[static_cast<size_t>(list.front())].type));
+    return spelt(graph.tensors[static_cast<size_t>(list.front())].type);
+}
+
+/// The first layer that reads the tensor.
+std::string_view user_of(const JobGraph& graph, int32_t tensor) {
+    for (const auto& node : graph.nodes) {
+        if (std::find(node.inputs.begin(), node.inputs.end(), tensor) != node.inputs.end())
+            return node.type;
+    }
+    return "\\";
 }
 
 std::vector<Row> collect(const Session& session) {
@@ -106,6 +129,7 @@ std::string ranking(const std::vector<Row>& rows, int64_t total) {
     std::string out =
         fmt::format("{:<24}{:<12}{:<14}{:<14}{:<14}{:<14}{}\n", "OpType", "CallNumber",
                     "CPUTime(us)", "GPUTime(us)", "NPUTime(us)", "TotalTime(us)", "TimeRatio(%)");
+    out += kRule;
     for (const auto& [type, sum] : order) {
         const int64_t time = sum.cpu + sum.npu;
         out += fmt::format("{:<24}{:<12}{:<14}{:<14}{:<14}{:<14}{:.2f}%\n", type, sum.calls,
@@ -114,10 +138,6 @@ std::string ranking(const std::vector<Row>& rows, int64_t total) {
     }
     return out;
 }
-
-constexpr std::string_view kRule =
-    "--------------------------------------------------------------------------------------------"
-    "\n";
 
 }  // namespace
 
@@ -171,10 +191,11 @@ std::string memory_table(const Session& session) {
     out += fmt::format("Total allocated Internal SRAM Size: {}, Addr: [{:#x}, {:#x})\n", sram, base,
                        base + sram);
     out += kRule;
+    out += kCrossRule;
     out += fmt::format("{:<5}{:<18}{:<40}{:<10}{:<20}{:<22}| {:<12}{:<12}{:<12}| {}\n", "ID",
                        "User", "Tensor", "DataType", "OrigShape", "NativeShape", "[Start", "End)",
                        "Size", "SramHit");
-    out += kRule;
+    out += kCrossRule;
     uint64_t sizes = 0;
     uint64_t hits = 0;
     uint64_t ends = 0;
@@ -196,11 +217,12 @@ std::string memory_table(const Session& session) {
             out += fmt::format(
                 "{:<5}{:<18}{:<40}{:<10}{:<20}{:<22}| {:#010x}  {:#010x}  {:#010x}  | "
                 "{}\n",
-                ++id, node.type, tensor.name, upper(to_string(tensor.type)), shape(tensor.dims),
+                ++id, user_of(graph, index), tensor.name, spelt(tensor.type), shape(tensor.dims),
                 shape(tensor.native_dims), start, end, tensor.size,
                 internal ? fmt::format("{:#010x}", hit) : "\\");
         }
     }
+    out += kCrossRule;
     out += kRule;
     out += fmt::format("Total Weight Memory Size: {}\n", graph.constants_size);
     out += fmt::format("Total Internal Memory Size: {}\n", graph.arena_size);
