@@ -7,6 +7,7 @@
 #include <atomic>
 #include <filesystem>
 #include <fstream>
+#include <thread>
 
 #include <sys/wait.h>
 #include <unistd.h>
@@ -399,6 +400,34 @@ TEST_CASE("after fork a process has contexts of its own only", "[device][fork]")
     CHECK(WEXITSTATUS(status) == 0);
     CHECK(parent.digit(pixels) == expected);
     CHECK(rknn_destroy_mem(parent.handle, memory) == RKNN_SUCC);
+}
+
+TEST_CASE("a process may be copied while another thread uses memory", "[device][fork]") {
+    const Net net(digits_file());
+    rknn_tensor_mem* memory = rknn_create_mem(net.handle, 4096);
+    REQUIRE(memory != nullptr);
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {
+        while (!stop)
+            rknn_mem_sync(net.handle, memory, RKNN_MEMORY_SYNC_TO_DEVICE);
+    });
+    int refused = 0;
+    constexpr int kCopies = 50;
+    for (int i = 0; i < kCopies; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            close(STDERR_FILENO);  // fifty times the same line
+            alarm(20);  // a lock that nobody holds any more would be waited for without end
+            _exit(rknn_destroy_mem(net.handle, memory) == RKNN_ERR_PARAM_INVALID ? 0 : 1);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        refused += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 1 : 0;
+    }
+    stop = true;
+    busy.join();
+    CHECK(refused == kCopies);
+    CHECK(rknn_destroy_mem(net.handle, memory) == RKNN_SUCC);
 }
 
 TEST_CASE("foreign and stale pointers are refused", "[device]") {

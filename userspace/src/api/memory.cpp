@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "api/memory.hpp"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #include <mutex>
@@ -28,8 +29,23 @@ struct Table {
     }
 };
 
+Table& table();
+
+void lock_table() {
+    table().mutex.lock();
+}
+void unlock_table() {
+    table().mutex.unlock();
+}
+
+/// Never destroyed, as programs free memory from their own static destructors. Nobody holds the
+/// lock while the process is copied: the copy has no thread that would let it go.
 Table& table() {
-    static auto* instance = new Table;
+    static auto* instance = [] {
+        auto* made = new Table;
+        pthread_atfork(lock_table, unlock_table, unlock_table);
+        return made;
+    }();
     return *instance;
 }
 
@@ -62,6 +78,7 @@ class ForeignMemory final : public DeviceMemory {
 std::shared_ptr<Memory> find_by_address(uint64_t address, uint64_t size) {
     auto& all = table();
     const std::lock_guard lock(all.mutex);
+    all.adopt();
     for (const auto& [pointer, memory] : all.memories) {
         const uint64_t start = memory->memory->device_address();
         if (address >= start && range_inside(address - start, size, memory->memory->size()))
