@@ -160,6 +160,11 @@ Result<std::unique_ptr<DeviceMemory>> SimMemory::create(std::shared_ptr<SimAddre
     std::unique_ptr<SimMemory> memory(new SimMemory(space, std::move(fd)));
     if (auto status = memory->map(size, space->coherent() || !request.cacheable); !status.ok())
         return status;
+#ifdef MADV_POPULATE_WRITE
+    // The pages are there already; one by one, each would cost a fault when it is first touched.
+    // Kernels before 5.14 refuse, which does no harm.
+    madvise(memory->bytes_.data(), size, MADV_POPULATE_WRITE);
+#endif
     memory->cacheable_ = request.cacheable;
     if (request.try_sram) {
         const uint64_t limit = request.sram_limit == 0 ? size : request.sram_limit;
