@@ -190,9 +190,12 @@ Status convert_b_to_native(const void* input, void* output, int k, int n,
     const matmul::Shape shape{1, static_cast<uint32_t>(k), static_cast<uint32_t>(n)};
     if (auto status = check_shape(spec.value(), shape); !status.ok())
         return status;
-    const auto bytes = describe(spec.value(), shape, Operand::kB).bytes;
-    normal_to_native_b(spec.value(), shape, {static_cast<const std::byte*>(input), bytes},
-                       {static_cast<std::byte*>(output), bytes});
+    const uint64_t bytes = describe(spec.value(), shape, Operand::kB).bytes;
+    const auto size = static_cast<size_t>(bytes);
+    if (size != bytes)
+        return Status::failure(Error::kInvalidArgument, "no buffer holds the {} bytes of B", bytes);
+    normal_to_native_b(spec.value(), shape, {static_cast<const std::byte*>(input), size},
+                       {static_cast<std::byte*>(output), size});
     return {};
 }
 
