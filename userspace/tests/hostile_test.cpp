@@ -159,6 +159,18 @@ TEST_CASE("hostile: every register command", "[hostile]") {
     CHECK(tally.tasks > 1000);
 }
 
+TEST_CASE("hostile: blocks that do not exist are not enabled", "[hostile]") {
+    const auto good = load(digits_file());
+    for (const auto& task : good.tasks) {
+        for (uint32_t bit = 7; bit < 32; ++bit) {
+            auto graph = good;
+            graph.regcmd[task.regcmd_addr / 8 + task.regcfg_amount + 3] |= uint64_t{1}
+                                                                           << (16 + bit);
+            CHECK_THAT(validate(graph).text(), Catch::Contains("that do not exist"));
+        }
+    }
+}
+
 TEST_CASE("hostile: every task record and every relocation", "[hostile]") {
     const auto good = load(digits_file());
     Tally tally;

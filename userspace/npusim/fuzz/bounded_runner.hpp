@@ -14,6 +14,9 @@ namespace npusim_fuzz {
 // down.
 inline constexpr uint64_t kMaxWork = 1U << 20;
 
+/// What the runner says to them.
+inline constexpr const char* kTooLong = "too long for the fuzzer";
+
 inline uint64_t work_of(const npusim::TaskDesc& task) {
     uint64_t work = 0;
     if (task.conv_enabled) {
@@ -49,7 +52,7 @@ class BoundedRunner final : public npusim::TaskRunner {
         (void)npusim::lint_task(regs, mask, map_);
         npusim::TaskDesc task;
         if (!npusim::decode_task(map_, regs, mask, task) && work_of(task) > most_)
-            return npusim::ExecError{npusim::ExecError::Kind::kRefused, "too long for the fuzzer"};
+            return npusim::ExecError{npusim::ExecError::Kind::kRefused, kTooLong};
         return engine_->run(regs, mask, dma);
     }
     void write_lut(uint32_t offset, uint32_t value) override { engine_->write_lut(offset, value); }

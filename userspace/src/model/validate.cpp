@@ -32,6 +32,7 @@ struct RegisterMap {
     /// Files tell that the registers below are complete except for the pool, of which none was
     /// seen: there every register that is relocated counts.
     bool pool_is_known;
+    uint32_t blocks;  ///< bits a task may enable: others are not known to do nothing
 };
 
 constexpr uint16_t kConvCon1 = 0x100c;
@@ -39,8 +40,8 @@ constexpr std::array<uint16_t, 9> kAddressesRk3588 = {0x1070, 0x1110, 0x4020, 0x
                                                       0x502c, 0x5038, 0x6070, 0x701c};
 constexpr std::array<uint16_t, 9> kAddressesRk3576 = {0x1088, 0x1110, 0x4018, 0x5018, 0x5020,
                                                       0x5024, 0x5038, 0x6070, 0x701c};
-constexpr RegisterMap kRk3588 = {kAddressesRk3588, 0x1070, 0x107c, 1u << 30, true};
-constexpr RegisterMap kRk3576 = {kAddressesRk3576, 0x1088, 0x1090, 1u << 1, false};
+constexpr RegisterMap kRk3588 = {kAddressesRk3588, 0x1070, 0x107c, 1u << 30, true, 0x7f};
+constexpr RegisterMap kRk3576 = {kAddressesRk3576, 0x1088, 0x1090, 1u << 1, false, 0xffffffff};
 constexpr uint16_t kPoolFirst = 0x6000, kPoolLast = 0x7fff;
 
 constexpr uint16_t block_of(uint64_t word) {
@@ -275,6 +276,9 @@ class Validator {
             block_of(words[tail + 2]) == kMarker && block_of(words[tail + 3]) == kEnable;
         if (!ends)
             return bad("task {} does not end with the enable command", task);
+        if ((value_of(words[tail + 3]) & ~map_.blocks) != 0)
+            return bad("task {} enables blocks that do not exist ({:#x})", task,
+                       value_of(words[tail + 3]));
         const auto jump = words[tail];
         const auto amounts = words[tail + 1];
         if ((block_of(jump) != 0 &&

@@ -61,13 +61,16 @@ class Live {
         npusim_fuzz::BoundedRunner runner(soc, false, most_work);
         const auto dma = npusim::make_direct_dma(ram_);
         for (size_t stream = 0; stream < kStreams && result.escape.empty(); ++stream) {
-            npusim::RegFile registers;
-            // As the driver does before a job.
-            for (const auto block : {npusim::BlockId::kCna, npusim::BlockId::kCore})
-                registers.block(block).write(4, 0xe);
+            auto registers = at_start();
             const size_t first = graph_.stream_first[stream];
-            for (size_t i = first; i < first + graph_.stream_count[stream]; ++i)
-                run_task(i, soc, registers, runner, *dma, result);
+            uint32_t stopped = UINT32_MAX;  // the layer whose job has ended early
+            for (size_t i = first; i < first + graph_.stream_count[stream]; ++i) {
+                if (graph_.tasks[i].op_idx == stopped ||
+                    run_task(i, soc, registers, runner, *dma, result))
+                    continue;
+                stopped = graph_.tasks[i].op_idx;
+                registers = at_start();
+            }
         }
         return result;
     }
@@ -92,7 +95,16 @@ class Live {
         return address;
     }
 
-    void run_task(size_t index, const npusim::SocConfig& soc, npusim::RegFile& registers,
+    /// Registers as the driver leaves them before a job.
+    static npusim::RegFile at_start() {
+        npusim::RegFile registers;
+        for (const auto block : {npusim::BlockId::kCna, npusim::BlockId::kCore})
+            registers.block(block).write(4, 0xe);
+        return registers;
+    }
+
+    /// False if the task ends its job: the NPU refuses it.
+    bool run_task(size_t index, const npusim::SocConfig& soc, npusim::RegFile& registers,
                   npusim::TaskRunner& runner, npusim::DmaPort& dma, LiveResult& result) {
         const auto& task = graph_.tasks[index];
         const auto words = std::span<const uint64_t>(words_).subspan(
@@ -100,16 +112,21 @@ class Live {
         const auto end = npusim::apply_stream(words, soc, registers, runner);
         if (!end.error.empty() || !registers.check_start(end.enable_mask).empty()) {
             ++result.refused;
-            return;
+            return false;
         }
         const auto error = runner.run(registers.active(), end.enable_mask, dma);
         registers.advance(end.enable_mask);
-        if (!error)
+        if (!error) {
             ++result.tasks;
-        else if (error->kind != npusim::ExecError::Kind::kDma)
+            return true;
+        }
+        if (error->kind != npusim::ExecError::Kind::kDma) {
             ++result.refused;
-        else if (result.escape.empty())
+            return error->text == npusim_fuzz::kTooLong;
+        }
+        if (result.escape.empty())
             result.escape = "task " + std::to_string(index) + ": " + error->text;
+        return true;
     }
 
     const JobGraph& graph_;
