@@ -12,8 +12,8 @@ export PREFIX DESTDIR V RKNPU_CACHE RKNPU_BUILD
 BUILD := $(or $(RKNPU_BUILD),$(CURDIR)/build)
 
 .DEFAULT_GOAL := all
-.PHONY: help all modules modules_install userspace dtbs demo check check-unit golden check-vm check-debug \
-	check-kernels check-intree check-dts check-packages check-install check-doctor check-scripts fuzz packages bsp bench style install uninstall dkms clean
+.PHONY: help all modules modules_install userspace dtbs demo check check-unit golden check-arm check-vm \
+	check-debug check-kernels check-intree check-dts check-packages check-install check-doctor check-scripts fuzz packages bsp bench style install uninstall dkms clean
 
 help: ## list the targets
 	@sed -n 's/^\([a-z_-]*\):.*## /\1\t/p' $(firstword $(MAKEFILE_LIST)) | expand -t 18
@@ -59,6 +59,10 @@ check-unit: ## unit tests on this machine
 
 golden: ## the NPU model against slow rules, 200,000 random cases
 	@scripts/check.sh golden
+
+check-arm: ## the conversions with NEON, on this machine
+	@scripts/setup.sh
+	@scripts/check.sh arm
 
 check-vm: ## kselftests and runtime tests on the emulated board (KERNELS="6.1 6.12")
 	@scripts/check.sh vm

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|golden|debug|vm|style|dist|more|all]...
-#                                                       KERNELS="6.1 6.12" chooses the VM's kernels,
-#                                                       RKNPU_MATRIX=1: all selftests on all boards
+#   check.sh [unit|golden|arm|debug|vm|style|dist|more|all]...
+#
+# KERNELS="6.1 6.12" chooses the VM's kernels, RKNPU_MATRIX=1: all selftests on all boards
 #
 # Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
 # "N passed, N failed, N skipped" and the exit status says whether all is well.
@@ -48,14 +48,28 @@ check_golden() {
     say "  ${cases:-0} random cases"
 }
 
-run_ctest() { # run_ctest BUILD NAME
-    local report=$RKNPU_BUILD/check/$2.xml
+run_ctest() { # run_ctest BUILD NAME [PROGRAM]...: all tests, or those of some programs
+    local report=$RKNPU_BUILD/check/$2.xml filter=.
+    [ $# -le 2 ] || filter="^($(IFS='|' && echo "${*:3}")):"
     rm -f "$report"
     RKNPU_TEST_DATA=$data step "running ctest" ctest --test-dir "$1" -j "$(nproc)" \
-        --output-on-failure --output-junit "$report" || true
+        --tests-regex "$filter" --output-on-failure --output-junit "$report" || true
     [ -e "$report" ] || { record fail "$2: ctest ran" && return; }
     python3 "$scripts/style/junit.py" "$report" "$2" >>"$results" ||
         record fail "$2: ctest report is readable"
+}
+
+# Conversions with NEON, which no other check runs.
+check_arm() {
+    say "conversions with NEON"
+    if ! command -v qemu-aarch64-static >/dev/null; then
+        record skip "arm: qemu-aarch64-static is not installed (scripts/setup.sh)"
+        return
+    fi
+    "$scripts/fetch.sh" sysroot-arm64
+    "$scripts/build-userspace.sh" aarch64 rknpu_convert_test ||
+        { record fail "the tests build for ARM" && return; }
+    run_ctest "$RKNPU_BUILD/aarch64" aarch64 rknpu_convert_test
 }
 
 # vm KERNEL NAME OPTION...: one boot
@@ -353,13 +367,14 @@ for part in "$@"; do
     case $part in
     unit) check_unit ;;
     golden) check_golden ;;
+    arm) check_arm ;;
     debug) check_debug ;;
     vm) check_vm ;;
     style) check_style ;;
     dist) check_dist ;;
     more) check_more ;;
     all) check_unit && check_style && check_vm && check_dist && check_debug_if_wanted ;;
-    *) die "unknown check '$part'" "unit, golden, debug, vm, style, dist, more or all" ;;
+    *) die "unknown check '$part'" "unit, golden, arm, debug, vm, style, dist, more or all" ;;
     esac
 done
 
