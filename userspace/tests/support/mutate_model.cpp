@@ -50,6 +50,8 @@ class Mutation {
  private:
     size_t below(size_t limit) { return limit == 0 ? 0 : random_() % limit; }
 
+    void number(float& value) { value *= static_cast<float>(below(5)) - 2.0f; }
+
     template <typename T>
     void number(T& value) {
         constexpr std::array<uint32_t, 12> kValues = {
