@@ -76,9 +76,15 @@ static int rknpu_action_set_domain(struct rknpu_file *file, s32 domain)
 
 static void rknpu_action_sram(struct rknpu_device *ndev, u32 *total, u32 *free)
 {
-	u32 unused;
+	u32 all = 0, left = 0;
 
-	rknpu_sram_usage(&ndev->sram, total ?: &unused, free ?: &unused);
+	/* Without an IOMMU no object lies there: its memory must be one piece. */
+	if (ndev->mmu)
+		rknpu_sram_usage(&ndev->sram, &all, &left);
+	if (total)
+		*total = all;
+	if (free)
+		*free = left;
 }
 
 /* Requests that concern the whole NPU. */

@@ -71,7 +71,9 @@ static int rknpu_load_show(struct rknpu_device *ndev, struct seq_file *m)
 
 static int rknpu_mm_show(struct rknpu_device *ndev, struct seq_file *m)
 {
-	rknpu_sram_show(&ndev->sram, m);
+	/* As the actions say: without an IOMMU none of it is of use. */
+	if (ndev->mmu)
+		rknpu_sram_show(&ndev->sram, m);
 	return 0;
 }
 

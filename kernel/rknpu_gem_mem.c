@@ -184,6 +184,10 @@ static int rknpu_gem_alloc_pages(struct rknpu_gem_object *bo, size_t size)
 		ret = rknpu_gem_alloc_contiguous(bo, sgt, size);
 	if (ret && ndev->mmu)
 		ret = rknpu_gem_alloc_scattered(bo, sgt, size);
+	else if (ret)
+		dev_warn_ratelimited(ndev->dev,
+				     "RKNPU: no %zu bytes in one piece, as there is no IOMMU: boot with a larger cma= (CmaTotal in /proc/meminfo)\n",
+				     size);
 	if (ret) {
 		kfree(sgt);
 		return ret;
@@ -278,6 +282,10 @@ void rknpu_gem_sync(struct rknpu_gem_object *bo, u64 offset, u64 size, u32 flags
 
 	if (!bo->sgt)
 		return;
+	if (!pos && bo->sgt->nents == 1) {
+		rknpu_gem_sync_piece(dev, sg_dma_address(bo->sgt->sgl) + offset, size, flags);
+		return;
+	}
 	for_each_sgtable_dma_sg(bo->sgt, sg, i) {
 		u64 from = max(offset, pos);
 		u64 to = min(end, pos + sg_dma_len(sg));

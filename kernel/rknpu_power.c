@@ -32,10 +32,15 @@
  */
 int rknpu_power_get(struct rknpu_device *ndev)
 {
-	int ret = pm_runtime_resume_and_get(ndev->dev);
+	int ret = rknpu_supply_keep(ndev);
 
 	if (ret)
-		rknpu_supply_forget_errors(ndev);
+		return ret;
+	ret = pm_runtime_resume_and_get(ndev->dev);
+	/* Not while the system sleeps, when nothing was tried. */
+	if (ret && ret != -EACCES)
+		rknpu_supply_roll_back(ndev);
+	rknpu_supply_keep_no_more(ndev);
 	return ret;
 }
 

@@ -359,7 +359,7 @@ int rknpu_supply_init(struct rknpu_device *ndev)
  * One of the chain could not be resumed, and runtime PM refuses to try again
  * until it is told that the device is off for sure.
  */
-void rknpu_supply_forget_errors(struct rknpu_device *ndev)
+static void rknpu_supply_forget_errors(struct rknpu_device *ndev)
 {
 	struct rknpu_supply *supply = &ndev->supply;
 	unsigned int i;
@@ -371,12 +371,35 @@ void rknpu_supply_forget_errors(struct rknpu_device *ndev)
 }
 
 /**
- * rknpu_supply_keep() - the system is going to sleep: keep the rail on
+ * rknpu_supply_roll_back() - the NPU could not be resumed: switch off what was on
+ * @ndev: the NPU; the rail is kept on meanwhile
+ *
+ * An IOMMU that had been resumed goes while the NPU is still being resumed. If
+ * both are in one power domain, that is not switched off then, because one of
+ * its devices may be in use, and nobody comes back to it. So the IOMMUs go once
+ * more, now that the NPU is off for sure.
+ */
+void rknpu_supply_roll_back(struct rknpu_device *ndev)
+{
+	struct rknpu_supply *supply = &ndev->supply;
+	unsigned int i;
+
+	rknpu_supply_forget_errors(ndev);
+	for (i = 0; i < supply->num_mmus; i++) {
+		if (!pm_runtime_resume_and_get(supply->mmus[i]))
+			pm_runtime_put_sync_suspend(supply->mmus[i]);
+	}
+	rknpu_supply_forget_errors(ndev);
+}
+
+/**
+ * rknpu_supply_keep() - keep the rail on
  * @ndev: the NPU
  *
- * The kernel switches power domains off late and on early, when a regulator
- * cannot be talked to, and also those that were off before. Whether the rail is
- * cut while the system sleeps is up to its own description.
+ * Also when the system is going to sleep: the kernel switches power domains off
+ * late and on early, when a regulator cannot be talked to, and also those that
+ * were off before. Whether the rail is cut while the system sleeps is up to its
+ * own description.
  *
  * Return: 0 or a negative error code
  */

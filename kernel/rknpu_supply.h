@@ -51,6 +51,6 @@ int rknpu_supply_init(struct rknpu_device *ndev);
 int rknpu_supply_keep(struct rknpu_device *ndev);
 void rknpu_supply_keep_no_more(struct rknpu_device *ndev);
 void rknpu_supply_settle(struct rknpu_device *ndev);
-void rknpu_supply_forget_errors(struct rknpu_device *ndev);
+void rknpu_supply_roll_back(struct rknpu_device *ndev);
 
 #endif

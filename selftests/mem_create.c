@@ -80,6 +80,17 @@ TEST_F(mem_create, b14_sizes_beyond_reach_get_enomem_and_change_nothing)
 	}
 }
 
+/* Cleared memory ends in zeros, if it is all there. */
+static unsigned int last_bytes_of(const struct npu_bo *bo)
+{
+	const uint8_t *end = (const uint8_t *)bo->map + bo->size;
+	unsigned int i, used = 0;
+
+	for (i = 1; i <= 64; i++)
+		used |= end[-(int)i];
+	return used;
+}
+
 #define WINDOW_PIECES 1024u
 #define WINDOW_PIECE 0x10000u
 #define WINDOW_SIZE ((uint64_t)WINDOW_PIECES * WINDOW_PIECE)
@@ -129,6 +140,8 @@ TEST_F_TIMEOUT(mem_create, b14_full_address_space_gets_enomem_and_says_so, 120)
 	uint32_t handles[80], count;
 	int log = npu_log_open(), ret = 0;
 
+	if (!npu_has_iommu(self->fd))
+		SKIP(return, "without an IOMMU addresses are those of the memory");
 	ret = make_window();
 	if (ret < 0)
 		SKIP(return, "no /dev/udmabuf (%s)", strerror(-ret));
@@ -312,6 +325,65 @@ TEST_F_TIMEOUT(mem_create, b15_addresses_and_memory_come_back, 180)
 	for (round = 0; round < 270; round++) {
 		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA, 16 << 20, &bo));
 		npu_bo_destroy(&bo);
+	}
+}
+
+/*
+ * Without an IOMMU memory is one piece: how much of it can be had depends on the
+ * pool. What cannot is ENOMEM with a hint, and changes nothing.
+ */
+TEST_F_TIMEOUT(mem_create, b18_one_piece_or_enomem_with_a_hint, 60)
+{
+	uint64_t size, largest[2] = { 0, 0 };
+	int log = npu_log_open(), round, ret, failed = 0;
+	struct npu_bo bo;
+
+	if (npu_has_iommu(self->fd))
+		SKIP(return, "this NPU has an IOMMU");
+	for (round = 0; round < 2; round++) {
+		for (size = 1 << 20; size <= 512 << 20; size <<= 1) {
+			ret = npu_bo_create(self->fd, RKNPU_MEM_CACHEABLE, size, &bo);
+			if (ret) {
+				EXPECT_EQ(-ENOMEM, ret);
+				failed++;
+				continue;
+			}
+			largest[round] = size;
+			EXPECT_EQ(0, last_bytes_of(&bo));
+			npu_bo_destroy(&bo);
+		}
+	}
+	EXPECT_LE(1 << 20, largest[0]);
+	EXPECT_EQ(largest[0], largest[1]);
+	/* More than this board has in one piece was among them. */
+	EXPECT_LT(0, failed);
+	EXPECT_TRUE(npu_log_has(log, "bytes in one piece, as there is no IOMMU"));
+	close(log);
+}
+
+/* Addresses are aligned to the next power of two, up to 4 MiB, unless that is waived. */
+TEST_F(mem_create, device_address_is_aligned_to_the_size)
+{
+	static const struct {
+		uint64_t pages, align;
+	} sizes[] = { { 1, 1 }, { 3, 4 }, { 4, 4 }, { 5, 8 }, { 100, 128 }, { 1025, 1024 } };
+	struct npu_bo bo[2][6];
+	unsigned int i;
+
+	if (!npu_has_iommu(self->fd))
+		SKIP(return, "without an IOMMU addresses are those of the memory");
+	for (i = 0; i < 6; i++) {
+		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA &
+					   ~RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT,
+					   sizes[i].pages * NPU_PAGE, &bo[0][i]));
+		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA, sizes[i].pages * NPU_PAGE,
+					   &bo[1][i]));
+		EXPECT_EQ(0, bo[0][i].iova % (sizes[i].align * NPU_PAGE));
+		EXPECT_EQ(0, bo[1][i].iova % NPU_PAGE);
+	}
+	for (i = 0; i < 6; i++) {
+		npu_bo_destroy(&bo[0][i]);
+		npu_bo_destroy(&bo[1][i]);
 	}
 }
 

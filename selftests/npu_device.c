@@ -178,6 +178,13 @@ int npu_core_count(int fd)
 	return ret && ret != -EINVAL ? ret : count;
 }
 
+bool npu_has_iommu(int fd)
+{
+	uint32_t value = 0;
+
+	return npu_action(fd, RKNPU_GET_IOMMU_EN, &value) == 0 && value;
+}
+
 static int debugfs_path(const char *name, char *path, size_t size)
 {
 	snprintf(path, size, DEBUGFS "/rknpu/%s", name);

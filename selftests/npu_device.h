@@ -50,6 +50,9 @@ int npu_import(int fd, int dmabuf, uint32_t *handle);
 /* Opens nothing itself: number of cores that accept a job, 1 to 3, or a negative errno. */
 int npu_core_count(int fd);
 
+/* Without an IOMMU memory must lie in one piece. */
+bool npu_has_iommu(int fd);
+
 /* A file's text with a final NUL: its length or a negative errno. */
 int npu_read_text(const char *path, char *text, size_t size);
 /* Its first line without the newline: 0 or a negative errno. */

@@ -51,20 +51,32 @@ static int map_offset(int fd, uint32_t handle)
 	return npu_ioctl(fd, DRM_IOCTL_RKNPU_MEM_MAP, &args);
 }
 
-/* A dma-buf of ordinary memory from the udmabuf driver, or a negative errno. */
-static int udmabuf_create(size_t size)
+/*
+ * A dma-buf of ordinary memory from the udmabuf driver, or a negative errno. Its
+ * pages are those of the memory in order, or the first one again and again.
+ */
+static int udmabuf_create(unsigned int pages, bool repeat)
 {
 	int device = open("/dev/udmabuf", O_RDWR | O_CLOEXEC), memfd, fd;
-	struct udmabuf_create args = { .flags = UDMABUF_FLAGS_CLOEXEC, .size = size };
+	struct udmabuf_create_list *args;
+	unsigned int i;
 
 	if (device < 0)
 		return -errno;
 	memfd = memfd_create("selftest", MFD_ALLOW_SEALING | MFD_CLOEXEC);
-	if (memfd < 0 || ftruncate(memfd, size) || fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
+	if (memfd < 0 || ftruncate(memfd, pages * NPU_PAGE) ||
+	    fcntl(memfd, F_ADD_SEALS, F_SEAL_SHRINK))
 		return -errno;
-	args.memfd = memfd;
-	fd = ioctl(device, UDMABUF_CREATE, &args);
+	args = calloc(1, sizeof(*args) + pages * sizeof(args->list[0]));
+	args->flags = UDMABUF_FLAGS_CLOEXEC;
+	args->count = pages;
+	for (i = 0; i < pages; i++)
+		args->list[i] = (struct udmabuf_create_item){
+			.memfd = memfd, .offset = repeat ? 0 : i * NPU_PAGE, .size = NPU_PAGE,
+		};
+	fd = ioctl(device, UDMABUF_CREATE_LIST, args);
 	fd = fd < 0 ? -errno : fd;
+	free(args);
 	close(memfd);
 	close(device);
 	return fd;
@@ -274,26 +286,27 @@ TEST_F(prime, vgem_buffer_feeds_a_job_and_takes_its_result)
 
 TEST_F(prime, udmabuf_feeds_a_job)
 {
-	int dmabuf = udmabuf_create(4 * NPU_PAGE);
+	/* Pages of a file lie anywhere; without an IOMMU one of them is all that can be named. */
+	unsigned int pages = npu_has_iommu(self->fd) ? 4 : 1, page = pages / 2, i;
+	int dmabuf = udmabuf_create(pages, false);
 	struct rknpu_mem_create info;
 	struct npu_job job;
 	uint32_t handle;
 	int8_t *map;
-	unsigned int i;
 
 	if (dmabuf < 0)
 		SKIP(return, "no /dev/udmabuf (%s)", strerror(-dmabuf));
-	map = mmap(NULL, 4 * NPU_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, 0);
+	map = mmap(NULL, pages * NPU_PAGE, PROT_READ | PROT_WRITE, MAP_SHARED, dmabuf, 0);
 	ASSERT_TRUE(map != MAP_FAILED);
-	/* In the third page: scattered pages must appear in order. */
-	memset(map + 2 * NPU_PAGE, 40, NPU_SLOT);
+	/* Not in the first page if there are several: they must appear in order. */
+	memset(map + page * NPU_PAGE, 40, NPU_SLOT);
 	ASSERT_EQ(0, npu_import(self->fd, dmabuf, &handle));
 	ASSERT_EQ(0, look_up(self->fd, handle, &info));
-	EXPECT_EQ(4 * NPU_PAGE, info.size);
+	EXPECT_EQ(pages * NPU_PAGE, info.size);
 	EXPECT_NE(0, info.obj_addr);
 	ASSERT_NE(0, info.dma_addr);
 	ASSERT_EQ(0, npu_job_init(&job, self->fd, 1, 1));
-	npu_job_add_offset_raw(&job, info.dma_addr + 2 * NPU_PAGE, job.data.iova, -2);
+	npu_job_add_offset_raw(&job, info.dma_addr + page * NPU_PAGE, job.data.iova, -2);
 	npu_job_seal(&job);
 	ASSERT_EQ(0, npu_job_run(&job, 0));
 	npu_job_fetch(&job);
@@ -305,9 +318,29 @@ TEST_F(prime, udmabuf_feeds_a_job)
 	close(dmabuf);
 }
 
+/* One device address would stand for the first piece only, and the rest for somebody else's. */
+TEST_F(prime, b18_scattered_import_without_an_iommu_gets_einval)
+{
+	struct rknpu_mem_create info;
+	int dmabuf;
+	uint32_t handle;
+
+	if (npu_has_iommu(self->fd))
+		SKIP(return, "this NPU has an IOMMU");
+	if (access("/sys/kernel/debug/dma-api", F_OK) == 0)
+		SKIP(return, "DMA debugging warns of memory that is mapped many times");
+	dmabuf = udmabuf_create(3, true);
+	if (dmabuf < 0)
+		SKIP(return, "no /dev/udmabuf (%s)", strerror(-dmabuf));
+	ASSERT_EQ(0, npu_import(self->fd, dmabuf, &handle));
+	EXPECT_EQ(-EINVAL, look_up(self->fd, handle, &info));
+	EXPECT_EQ(0, destroy(self->fd, handle));
+	close(dmabuf);
+}
+
 TEST_F(prime, import_may_not_be_mapped_synced_or_hold_tasks)
 {
-	int dmabuf = udmabuf_create(NPU_PAGE);
+	int dmabuf = udmabuf_create(1, false);
 	struct rknpu_mem_create info;
 	struct rknpu_mem_sync sync = { .flags = RKNPU_MEM_SYNC_MASK, .size = 64 };
 	struct rknpu_submit args;

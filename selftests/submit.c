@@ -327,12 +327,14 @@ static int last_to_first(int fd, const struct npu_bo *bo)
 TEST_F_TIMEOUT(submit, b24_large_scattered_memory_is_whole_and_comes_back, 60)
 {
 	uint64_t lowest = UINT64_MAX, highest = 0;
+	bool scattered = npu_has_iommu(self->fd);
+	/* In one piece there is no telling how much can be had: see b18 in mem_create. */
+	uint64_t size = scattered ? 64 << 20 : 1 << 20;
 	unsigned int round;
 	struct npu_bo bo;
 
 	for (round = 0; round < 4; round++) {
-		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA | RKNPU_MEM_ZEROING, 64 << 20,
-					   &bo));
+		ASSERT_EQ(0, npu_bo_create(self->fd, NPU_MEM_DATA | RKNPU_MEM_ZEROING, size, &bo));
 		memset((char *)bo.map + bo.size - NPU_SLOT, 40, NPU_SLOT);
 		EXPECT_EQ(0, npu_bo_sync(&bo, RKNPU_MEM_SYNC_TO_DEVICE, 0, bo.size));
 		EXPECT_EQ(0, last_to_first(self->fd, &bo));
@@ -344,7 +346,8 @@ TEST_F_TIMEOUT(submit, b24_large_scattered_memory_is_whole_and_comes_back, 60)
 		npu_bo_destroy(&bo);
 	}
 	/* With the first one still there, they would lie elsewhere. */
-	EXPECT_EQ(lowest, highest);
+	if (scattered)
+		EXPECT_EQ(lowest, highest);
 }
 
 /* Free memory above 4 GiB, which is a zone of its own, in pages. */

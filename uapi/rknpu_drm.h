@@ -78,8 +78,9 @@ enum e_rknpu_mem_type {
 	/** @RKNPU_MEM_TRY_ALLOC_NBUF: accepted, the object stays in DDR */
 	RKNPU_MEM_TRY_ALLOC_NBUF = 1 << 9,
 	/**
-	 * @RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT: align the device address to
-	 * a page only, not to the size
+	 * @RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT: the device address need not be
+	 * aligned to the size: a page will do where room is short. Otherwise it
+	 * is aligned to the size, rounded up to a power of two, 4 MiB at most
 	 */
 	RKNPU_MEM_IOMMU_LIMIT_IOVA_ALIGNMENT = 1 << 10,
 	/** @RKNPU_MEM_MASK: all flags */
