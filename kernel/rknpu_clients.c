@@ -47,7 +47,7 @@ static void rknpu_usage_get_jobs(struct rknpu_file *file, struct rknpu_usage *us
 			usage->busy[core->index] += ktime_get_ns() - core->started;
 	}
 	usage->jobs_done = file->jobs_done;
-	list_for_each_entry(job, &file->jobs, file_entry)
+	hlist_for_each_entry(job, &file->jobs, file_entry)
 		usage->jobs++;
 	spin_unlock_irq(&ndev->job_lock);
 }

@@ -180,18 +180,6 @@ bool rknpu_core_dma_failed(const struct rknpu_core *core)
 	return rknpu_read(core, PC_INTERRUPT_RAW_STATUS) & PC_INTERRUPT_DMA_ERROR;
 }
 
-/*
- * Which register group a task ends in depends on the jobs before it, so one bit
- * of a pair stands for both.
- */
-u32 rknpu_core_fold_status(u32 status)
-{
-	u32 zero = status & PC_INTERRUPT_GROUP_0;
-	u32 one = status & PC_INTERRUPT_GROUP_1;
-
-	return zero | zero << 1 | one | one >> 1;
-}
-
 /* Writes that one chip needs before its first job; the values are the vendor's. */
 void rknpu_core_state_init(struct rknpu_device *ndev)
 {

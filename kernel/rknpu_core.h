@@ -4,6 +4,8 @@
 
 #include <linux/types.h>
 
+#include "rknpu_regs.h"
+
 struct device;
 struct rknpu_device;
 struct rknpu_job;
@@ -76,6 +78,18 @@ struct rknpu_core {
 	u64 busy_last;
 };
 
+/*
+ * Which register group a task ends in depends on the jobs before it, so one bit
+ * of a pair stands for both.
+ */
+static inline u32 rknpu_core_fold_status(u32 status)
+{
+	u32 zero = status & PC_INTERRUPT_GROUP_0;
+	u32 one = status & PC_INTERRUPT_GROUP_1;
+
+	return zero | zero << 1 | one | one >> 1;
+}
+
 int rknpu_core_init(struct rknpu_device *ndev, unsigned int index);
 u32 rknpu_core_version(const struct rknpu_core *core);
 void rknpu_core_start(const struct rknpu_core *core, const struct rknpu_batch *batch,
@@ -83,7 +97,6 @@ void rknpu_core_start(const struct rknpu_core *core, const struct rknpu_batch *b
 u32 rknpu_core_ack(const struct rknpu_core *core);
 u32 rknpu_core_tasks_done(const struct rknpu_core *core);
 bool rknpu_core_dma_failed(const struct rknpu_core *core);
-u32 rknpu_core_fold_status(u32 status);
 void rknpu_core_state_init(struct rknpu_device *ndev);
 int rknpu_core_reset(struct rknpu_core *core);
 

@@ -83,6 +83,10 @@ struct rknpu_device {
 		u32 condemned;
 		/** @jobs.powered: registers may be touched */
 		bool powered;
+		/** @jobs.users: jobs that keep the power on */
+		unsigned int users;
+		/** @jobs.used: when the last of them ended, in ns */
+		u64 used;
 		/** @jobs.held: no job starts, until the system has resumed */
 		bool held;
 		/** @jobs.gone: the device was unplugged, no job starts any more */

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/dma-fence.h>
 #include <linux/dma-fence-chain.h>
+#include <linux/ktime.h>
 #include <linux/module.h>
 #include <linux/slab.h>
 
@@ -67,10 +68,10 @@ bool rknpu_fence_failed(struct dma_fence *fence)
 	return dma_fence_get_status(chain ? chain->fence : fence) < 0;
 }
 
-/* @error: 0 or a negative error code that waiters can read */
-void rknpu_fence_signal(struct dma_fence *fence, int error)
+/* @error: 0 or a negative error code that waiters can read; @now: the time, in ns */
+void rknpu_fence_signal(struct dma_fence *fence, int error, u64 now)
 {
 	if (error)
 		dma_fence_set_error(fence, error);
-	dma_fence_signal(fence);
+	dma_fence_signal_timestamp(fence, ns_to_ktime(now));
 }

@@ -37,8 +37,9 @@ int rknpu_file_open(struct drm_device *drm, struct drm_file *drm_file)
 	file->pid = task_tgid_nr(current);
 	get_task_comm(file->comm, current->group_leader);
 	mutex_init(&file->lock);
+	spin_lock_init(&file->tree_lock);
 	file->handles = RB_ROOT;
-	INIT_LIST_HEAD(&file->jobs);
+	INIT_HLIST_HEAD(&file->jobs);
 	init_waitqueue_head(&file->idle);
 	file->secret = get_random_u64();
 	rknpu_sched_client_init(&file->sched, RKNPU_SCHED_WEIGHT);
@@ -53,36 +54,25 @@ u32 rknpu_file_id(struct drm_file *drm_file)
 	return file->id;
 }
 
-struct rknpu_file *rknpu_file_get(struct rknpu_file *file)
-{
-	kref_get(&file->ref);
-	return file;
-}
-
-static void rknpu_file_release(struct kref *ref)
-{
-	struct rknpu_file *file = container_of(ref, struct rknpu_file, ref);
-
-	mutex_destroy(&file->lock);
-	kfree(file);
-}
-
-void rknpu_file_put(struct rknpu_file *file)
-{
-	kref_put(&file->ref, rknpu_file_release);
-}
-
+/* Neither the file nor a job needs its address spaces any more. */
 static void rknpu_file_drop_vms(struct rknpu_file *file)
 {
 	unsigned int i;
 
-	mutex_lock(&file->lock);
 	for (i = 0; i < ARRAY_SIZE(file->vms); i++) {
 		if (file->vms[i])
-			rknpu_vm_close(file->vms[i]);
-		file->vms[i] = NULL;
+			rknpu_vm_put(file->vms[i]);
 	}
-	mutex_unlock(&file->lock);
+}
+
+void rknpu_file_release(struct kref *ref)
+{
+	struct rknpu_file *file = container_of(ref, struct rknpu_file, ref);
+
+	rknpu_file_drop_vms(file);
+	mutex_destroy(&file->lock);
+	kfree(file->spare);
+	kfree(file);
 }
 
 /*
@@ -107,16 +97,15 @@ void rknpu_file_postclose(struct drm_device *drm, struct drm_file *drm_file)
 		rknpu_power_put(file->ndev);
 		file->powered--;
 	}
-	rknpu_file_drop_vms(file);
+	rknpu_file_purge(file);
 	drm_file->driver_priv = NULL;
 	rknpu_file_put(file);
 }
 
+/* Called with one of the two locks held. */
 static struct rknpu_handle *rknpu_file_find(struct rknpu_file *file, u64 cookie)
 {
 	struct rb_node *node = file->handles.rb_node;
-
-	lockdep_assert_held(&file->lock);
 
 	while (node) {
 		struct rknpu_handle *handle = rb_entry(node, struct rknpu_handle, node);
@@ -126,6 +115,17 @@ static struct rknpu_handle *rknpu_file_find(struct rknpu_file *file, u64 cookie)
 		node = cookie < handle->bo->cookie ? node->rb_left : node->rb_right;
 	}
 	return NULL;
+}
+
+static struct rknpu_handle *rknpu_file_find_token(struct rknpu_file *file, u64 token)
+{
+	u64 cookie = token ^ file->secret;
+
+	lockdep_assert_held(&file->tree_lock);
+
+	if (!file->recent || file->recent->bo->cookie != cookie)
+		file->recent = rknpu_file_find(file, cookie);
+	return file->recent;
 }
 
 static void rknpu_file_insert(struct rknpu_file *file, struct rknpu_handle *handle)
@@ -143,8 +143,10 @@ static void rknpu_file_insert(struct rknpu_file *file, struct rknpu_handle *hand
 		else
 			link = &parent->rb_right;
 	}
+	spin_lock(&file->tree_lock);
 	rb_link_node(&handle->node, parent, link);
 	rb_insert_color(&handle->node, &file->handles);
+	spin_unlock(&file->tree_lock);
 	file->bytes += handle->bo->base.size;
 	file->sram_bytes += rknpu_sram_block_size(&handle->bo->sram);
 }
@@ -196,7 +198,12 @@ void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file
 		mutex_unlock(&file->lock);
 		return;
 	}
+	spin_lock(&file->tree_lock);
 	rb_erase(&handle->node, &file->handles);
+	file->recent = NULL;
+	file->closes++;
+	file->commands = (struct rknpu_span){};
+	spin_unlock(&file->tree_lock);
 	file->bytes -= bo->base.size;
 	file->sram_bytes -= rknpu_sram_block_size(&bo->sram);
 	mutex_unlock(&file->lock);
@@ -233,13 +240,13 @@ struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token)
 	struct rknpu_gem_object *bo = NULL;
 	struct rknpu_handle *handle;
 
-	mutex_lock(&file->lock);
-	handle = rknpu_file_find(file, token ^ file->secret);
+	spin_lock(&file->tree_lock);
+	handle = rknpu_file_find_token(file, token);
 	if (handle) {
 		bo = handle->bo;
 		drm_gem_object_get(&bo->base);
 	}
-	mutex_unlock(&file->lock);
+	spin_unlock(&file->tree_lock);
 	return bo;
 }
 
@@ -248,27 +255,46 @@ struct rknpu_gem_object *rknpu_file_lookup(struct rknpu_file *file, u64 token)
  * @file: the open file
  * @token: number from user space for the object with the tasks
  * @domain: number of the address space, in range
- * @bo: the object, with a reference
- * @vm: the address space, with a reference
+ * @job: where the result goes: the tasks, with a reference, the address space,
+ *	and where commands were found before
  *
  * Return: true, or false if one of them does not exist
  */
-bool rknpu_file_lookup_job(struct rknpu_file *file, u64 token, u32 domain,
-			   struct rknpu_gem_object **bo, struct rknpu_vm **vm)
+bool rknpu_file_lookup_job(struct rknpu_file *file, u64 token, u32 domain, struct rknpu_job *job)
 {
 	struct rknpu_handle *handle;
-	bool found;
+	struct rknpu_vm *vm;
 
-	mutex_lock(&file->lock);
-	handle = rknpu_file_find(file, token ^ file->secret);
-	found = handle && file->vms[domain];
-	if (found) {
-		*bo = handle->bo;
+	spin_lock(&file->tree_lock);
+	handle = rknpu_file_find_token(file, token);
+	vm = file->vms[domain];
+	if (handle && vm) {
+		job->tasks = handle->bo;
 		drm_gem_object_get(&handle->bo->base);
-		*vm = rknpu_vm_get(file->vms[domain]);
+		job->vm = vm;
+		job->closes = file->closes;
+		if (file->commands.vm == vm)
+			job->commands = file->commands;
 	}
-	mutex_unlock(&file->lock);
-	return found;
+	spin_unlock(&file->tree_lock);
+	return job->vm;
+}
+
+/**
+ * rknpu_file_remember() - commands were found in @job->commands
+ * @file: the open file
+ * @job: a job that was looked up before that
+ *
+ * Objects of a shared space go without the file being told.
+ */
+void rknpu_file_remember(struct rknpu_file *file, const struct rknpu_job *job)
+{
+	if (job->vm->shared)
+		return;
+	spin_lock(&file->tree_lock);
+	if (file->closes == job->closes)
+		file->commands = job->commands;
+	spin_unlock(&file->tree_lock);
 }
 
 static struct rknpu_vm *rknpu_file_make_vm(struct rknpu_file *file, u32 domain)
@@ -280,8 +306,12 @@ static struct rknpu_vm *rknpu_file_make_vm(struct rknpu_file *file, u32 domain)
 	if (vm)
 		return vm;
 	vm = rknpu_vm_open(file->ndev, domain);
-	if (!IS_ERR(vm))
-		file->vms[domain] = vm;
+	if (IS_ERR(vm))
+		return vm;
+	/* It stays until the last job of the file has ended. */
+	spin_lock(&file->tree_lock);
+	file->vms[domain] = vm;
+	spin_unlock(&file->tree_lock);
 	return vm;
 }
 

@@ -74,32 +74,17 @@ static struct rknpu_gem_object *rknpu_gem_new(struct drm_device *drm, size_t siz
 	return bo;
 }
 
-/**
- * rknpu_gem_kernel_address() - where the driver can read and write an object
- * @bo: the object
- *
- * Return: the address, valid as long as the object; NULL if the object was not
- * made for it or there is no memory
- */
-void *rknpu_gem_kernel_address(struct rknpu_gem_object *bo)
+/* For rknpu_gem_kernel_address(): the slow way, the first time. */
+void *rknpu_gem_make_address(struct rknpu_gem_object *bo)
 {
-	void *vaddr;
-
 	if (!(bo->flags & RKNPU_MEM_KERNEL_MAPPING) || rknpu_gem_is_imported(bo))
 		return NULL;
-	/* Once there, it stays: the lock is for those who make it. */
-	vaddr = smp_load_acquire(&bo->vaddr);
-	if (vaddr)
-		return vaddr;
 	mutex_lock(&bo->lock);
-	vaddr = bo->vaddr;
-	if (!vaddr) {
-		vaddr = rknpu_gem_vmap(bo, &bo->vmapped);
-		/* Pairs with the one above: a mapping is seen whole or not at all. */
-		smp_store_release(&bo->vaddr, vaddr);
-	}
+	if (!bo->vaddr)
+		/* Pairs with the look there: a mapping is seen whole or not at all. */
+		smp_store_release(&bo->vaddr, rknpu_gem_vmap(bo, &bo->vmapped));
 	mutex_unlock(&bo->lock);
-	return vaddr;
+	return bo->vaddr;
 }
 
 /**

@@ -47,7 +47,7 @@ static inline bool rknpu_gem_is_imported(const struct rknpu_gem_object *bo)
 }
 
 /* rknpu_gem.c */
-void *rknpu_gem_kernel_address(struct rknpu_gem_object *bo);
+void *rknpu_gem_make_address(struct rknpu_gem_object *bo);
 struct dma_buf *rknpu_gem_prime_export(struct drm_gem_object *obj, int flags);
 struct drm_gem_object *rknpu_gem_prime_import(struct drm_device *drm, struct dma_buf *buf);
 struct drm_gem_object *rknpu_gem_import_sg(struct drm_device *drm,
@@ -57,6 +57,19 @@ int rknpu_ioctl_mem_create(struct drm_device *drm, void *data, struct drm_file *
 int rknpu_ioctl_mem_map(struct drm_device *drm, void *data, struct drm_file *drm_file);
 int rknpu_ioctl_mem_destroy(struct drm_device *drm, void *data, struct drm_file *drm_file);
 int rknpu_ioctl_mem_sync(struct drm_device *drm, void *data, struct drm_file *drm_file);
+
+/**
+ * rknpu_gem_kernel_address() - where the driver can read and write an object
+ * @bo: the object
+ *
+ * Return: the address, valid as long as the object; NULL if the object was not
+ * made for it or there is no memory
+ */
+static inline void *rknpu_gem_kernel_address(struct rknpu_gem_object *bo)
+{
+	/* Once there, it stays: the lock is for those who make it. */
+	return smp_load_acquire(&bo->vaddr) ?: rknpu_gem_make_address(bo);
+}
 
 /* rknpu_gem_mem.c */
 int rknpu_gem_alloc(struct rknpu_gem_object *bo, size_t sram_size);

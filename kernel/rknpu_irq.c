@@ -27,7 +27,7 @@ static char *rknpu_irq_cpus;
 module_param_named(irq_cpus, rknpu_irq_cpus, charp, 0444);
 MODULE_PARM_DESC(irq_cpus, "CPUs for the interrupts of the cores, as a list (default: spread)");
 
-static bool rknpu_irq_follows;
+bool rknpu_irq_follows;
 module_param_named(irq_follow, rknpu_irq_follows, bool, 0644);
 MODULE_PARM_DESC(irq_follow, "interrupts go to the CPU that submitted the job (default: no)");
 
@@ -142,12 +142,12 @@ void rknpu_irq_shutdown(struct rknpu_device *ndev)
 		irq_set_affinity_hint(core->irq, NULL);
 }
 
-/* A job that was submitted on @cpu starts; called with job_lock held. */
-void rknpu_irq_follow(struct rknpu_core *core, unsigned int cpu)
+/* From now on the line of @core goes to @cpu; called with job_lock held. */
+void rknpu_irq_move(struct rknpu_core *core, unsigned int cpu)
 {
 	lockdep_assert_held(&core->ndev->job_lock);
 
-	if (!READ_ONCE(rknpu_irq_follows) || core->irq_cpu == cpu || !cpu_online(cpu))
+	if (core->irq_cpu == cpu || !cpu_online(cpu))
 		return;
 	core->irq_cpu = cpu;
 	irq_set_affinity_hint(core->irq, cpumask_of(cpu));

@@ -84,10 +84,9 @@ static void rknpu_job_start_batch(struct rknpu_core *core)
 }
 
 /* The cores are idle and see the right address space. */
-static void rknpu_job_start(struct rknpu_job *job)
+static void rknpu_job_start(struct rknpu_job *job, u64 now)
 {
 	struct rknpu_device *ndev = job->ndev;
-	u64 now = ktime_get_ns();
 	struct rknpu_core *core;
 
 	lockdep_assert_held(&ndev->job_lock);
@@ -107,6 +106,20 @@ static void rknpu_job_start(struct rknpu_job *job)
 	rknpu_job_watch(ndev, now + job->timeout, now);
 }
 
+/* The job has its cores: start it, or let it wait at the door. */
+static void rknpu_job_place(struct rknpu_job *job, u64 now)
+{
+	if (rknpu_mmu_has(job->ndev, job->vm))
+		rknpu_job_start(job, now);
+	else
+		job->ndev->jobs.door = job;
+}
+
+static bool rknpu_jobs_may_start(const struct rknpu_device *ndev)
+{
+	return !ndev->jobs.door && !ndev->jobs.held;
+}
+
 /**
  * rknpu_job_dispatch() - start what can be started
  * @ndev: the NPU
@@ -119,14 +132,11 @@ bool rknpu_job_dispatch(struct rknpu_device *ndev)
 
 	lockdep_assert_held(&ndev->job_lock);
 
-	while (!ndev->jobs.door && !ndev->jobs.held) {
+	while (rknpu_sched_has_waiting(&ndev->jobs.sched) && rknpu_jobs_may_start(ndev)) {
 		next = rknpu_sched_pick(&ndev->jobs.sched);
 		if (!next)
 			return false;
-		if (rknpu_mmu_has(ndev, to_rknpu_job(next)->vm))
-			rknpu_job_start(to_rknpu_job(next));
-		else
-			ndev->jobs.door = to_rknpu_job(next);
+		rknpu_job_place(to_rknpu_job(next), ktime_get_ns());
 	}
 	return !!ndev->jobs.door;
 }
@@ -144,7 +154,7 @@ static bool rknpu_job_enter(struct rknpu_device *ndev, struct rknpu_job *job, in
 			rknpu_sched_remove(&ndev->jobs.sched, &job->sched, 0);
 			rknpu_job_finish(job, error);
 		} else {
-			rknpu_job_start(job);
+			rknpu_job_start(job, ktime_get_ns());
 		}
 	}
 	again = rknpu_job_dispatch(ndev);
@@ -190,55 +200,29 @@ static void rknpu_job_switch_work(struct work_struct *work)
 	rknpu_job_switch(container_of(work, struct rknpu_device, switch_work));
 }
 
-static void rknpu_job_free(struct rknpu_job *job)
+static void rknpu_job_finish_at(struct rknpu_job *job, int error, u64 now)
 {
-	struct rknpu_vm *vm = job->vm;
-	unsigned int i;
+	lockdep_assert_held(&job->ndev->job_lock);
 
-	for (i = 0; i < RKNPU_MAX_CORES; i++) {
-		if (job->ranges[i].num_batches > 1)
-			kfree(job->ranges[i].more);
-	}
-	dma_fence_put(job->fence);
-	dma_fence_put(job->wait);
-	while (job->num_waits)
-		dma_fence_put(job->waits[--job->num_waits]);
-	kfree(job->waits);
-	if (job->tasks)
-		drm_gem_object_put(&job->tasks->base);
-	if (vm) {
-		rknpu_vm_reap(vm);
-		rknpu_vm_put(vm);
-	}
-	rknpu_file_put(job->file);
-	kfree(job);
-}
-
-static void rknpu_job_release(struct kref *ref)
-{
-	rknpu_job_free(container_of(ref, struct rknpu_job, ref));
-}
-
-void rknpu_job_put(struct rknpu_job *job)
-{
-	kref_put(&job->ref, rknpu_job_release);
-}
-
-static void rknpu_job_release_later(struct kref *ref)
-{
-	struct rknpu_job *job = container_of(ref, struct rknpu_job, ref);
-
-	if (llist_add(&job->reap, &job->ndev->reap))
-		queue_work(job->ndev->wq, &job->ndev->reap_work);
-}
-
-static void rknpu_job_reap_work(struct work_struct *work)
-{
-	struct rknpu_device *ndev = container_of(work, struct rknpu_device, reap_work);
-	struct rknpu_job *job, *next;
-
-	llist_for_each_entry_safe(job, next, llist_del_all(&ndev->reap), reap)
-		rknpu_job_free(job);
+	job->error = error;
+	if (job->started)
+		job->elapsed = now - job->started;
+	trace_rknpu_job_done(job, error);
+	hlist_del_init(&job->file_entry);
+	hlist_del_init(&job->vm_entry);
+	job->file->jobs_done++;
+	if (job->file->closing && hlist_empty(&job->file->jobs))
+		wake_up(&job->file->idle);
+	if (job->powered)
+		rknpu_power_release(job->ndev, now);
+	job->powered = false;
+	if (job->fence)
+		rknpu_fence_signal(job->fence, error, now);
+	/* Pairs with the look in rknpu_job_wait(): it sees all of the above. */
+	smp_store_release(&job->ended, true);
+	if (job->awaited)
+		complete(&job->done);
+	rknpu_job_put_later(job);
 }
 
 /**
@@ -248,24 +232,7 @@ static void rknpu_job_reap_work(struct work_struct *work)
  */
 void rknpu_job_finish(struct rknpu_job *job, int error)
 {
-	lockdep_assert_held(&job->ndev->job_lock);
-
-	job->error = error;
-	if (job->started)
-		job->elapsed = ktime_get_ns() - job->started;
-	trace_rknpu_job_done(job, error);
-	list_del_init(&job->file_entry);
-	list_del_init(&job->vm_entry);
-	job->file->jobs_done++;
-	if (job->file->closing && list_empty(&job->file->jobs))
-		wake_up(&job->file->idle);
-	if (job->powered)
-		rknpu_power_put(job->ndev);
-	job->powered = false;
-	if (job->fence)
-		rknpu_fence_signal(job->fence, error);
-	complete_all(&job->done);
-	kref_put(&job->ref, rknpu_job_release_later);
+	rknpu_job_finish_at(job, error, ktime_get_ns());
 }
 
 /* Tell recovery to look at a core; @error says why, 0 lets it find out. */
@@ -295,7 +262,7 @@ static void rknpu_job_core_done(struct rknpu_core *core)
 	rknpu_core_account(core, core->started, now);
 	if (rknpu_sched_core_done(&ndev->jobs.sched, &job->sched, core->index,
 				  now - core->started))
-		rknpu_job_finish(job, 0);
+		rknpu_job_finish_at(job, 0, now);
 }
 
 /**
@@ -351,32 +318,6 @@ irqreturn_t rknpu_job_irq(int irq, void *data)
 	return ret;
 }
 
-/**
- * rknpu_job_create() - make an empty job
- * @file: whose job it is
- *
- * Return: the job with one reference, or NULL
- */
-struct rknpu_job *rknpu_job_create(struct rknpu_file *file)
-{
-	struct rknpu_job *job = kzalloc(sizeof(*job), GFP_KERNEL);
-
-	if (!job)
-		return NULL;
-	kref_init(&job->ref);
-	job->ndev = file->ndev;
-	job->file = rknpu_file_get(file);
-	job->cpu = raw_smp_processor_id();
-	job->pid = task_tgid_nr(current);
-	/* For people only: a name that changes meanwhile may come out mixed. */
-	memcpy(job->comm, current->group_leader->comm, sizeof(job->comm));
-	init_completion(&job->done);
-	INIT_LIST_HEAD(&job->file_entry);
-	INIT_LIST_HEAD(&job->vm_entry);
-	INIT_LIST_HEAD(&job->entry);
-	return job;
-}
-
 /* Put the job on the lists of those that have not ended. */
 static int rknpu_job_register(struct rknpu_job *job)
 {
@@ -388,8 +329,8 @@ static int rknpu_job_register(struct rknpu_job *job)
 		return -ENODEV;
 	kref_get(&job->ref);
 	job->number = ++job->vm->submitted;
-	list_add_tail(&job->file_entry, &job->file->jobs);
-	list_add_tail(&job->vm_entry, &job->vm->jobs);
+	hlist_add_head(&job->file_entry, &job->file->jobs);
+	hlist_add_head(&job->vm_entry, &job->vm->jobs);
 	if (job->waiting)
 		list_add_tail(&job->entry, &ndev->jobs.waiting);
 	return 0;
@@ -405,7 +346,7 @@ static bool rknpu_job_ready(struct rknpu_job *job, int error)
 
 	lockdep_assert_held(&ndev->job_lock);
 
-	job->powered = !error;
+	job->powered = !error && rknpu_power_hold(ndev);
 	/* Runtime PM is off while the system sleeps; the queue is not. */
 	if (error == -EACCES && ndev->jobs.held)
 		error = 0;
@@ -417,6 +358,10 @@ static bool rknpu_job_ready(struct rknpu_job *job, int error)
 	}
 	job->queued = ktime_get_ns();
 	trace_rknpu_job_queue(job);
+	if (rknpu_jobs_may_start(ndev) && rknpu_sched_start_now(&ndev->jobs.sched, &job->sched)) {
+		rknpu_job_place(job, job->queued);
+		return !!ndev->jobs.door;
+	}
 	rknpu_sched_enqueue(&ndev->jobs.sched, &job->sched);
 	return rknpu_job_dispatch(ndev);
 }
@@ -425,9 +370,9 @@ static bool rknpu_job_ready(struct rknpu_job *job, int error)
 static void rknpu_job_make_ready(struct rknpu_job *job, int error)
 {
 	struct rknpu_device *ndev = job->ndev;
-	bool door;
+	bool door, power = !error;
 
-	if (!error)
+	if (power)
 		error = rknpu_power_get(ndev);
 	spin_lock_irq(&ndev->job_lock);
 	list_del_init(&job->entry);
@@ -436,6 +381,9 @@ static void rknpu_job_make_ready(struct rknpu_job *job, int error)
 	spin_unlock_irq(&ndev->job_lock);
 	if (door)
 		rknpu_job_switch(ndev);
+	/* From here on the job keeps it on. */
+	if (power && !error)
+		rknpu_power_put(ndev);
 }
 
 /* Fences signal in any context, also under our own lock. */
@@ -503,20 +451,25 @@ static int rknpu_job_queue_behind(struct rknpu_job *job)
 int rknpu_job_queue(struct rknpu_job *job)
 {
 	struct rknpu_device *ndev = job->ndev;
-	bool door = false;
-	int error, ret;
+	bool door = false, on;
+	int error = 0, ret;
 
 	if (job->wait)
 		return rknpu_job_queue_behind(job);
-	error = rknpu_power_get(ndev);
 	spin_lock_irq(&ndev->job_lock);
+	on = ndev->jobs.powered;
+	if (!on) {
+		spin_unlock_irq(&ndev->job_lock);
+		error = rknpu_power_get(ndev);
+		spin_lock_irq(&ndev->job_lock);
+	}
 	ret = rknpu_job_register(job);
 	if (!ret)
 		door = rknpu_job_ready(job, error);
 	spin_unlock_irq(&ndev->job_lock);
 	if (door)
 		rknpu_job_switch(ndev);
-	if (ret && !error)
+	if (!on && !error)
 		rknpu_power_put(ndev);
 	return ret;
 }
@@ -568,9 +521,17 @@ int rknpu_job_wait(struct rknpu_job *job)
 {
 	struct rknpu_device *ndev = job->ndev;
 
-	if (rknpu_wait_killable_freezable(&job->done)) {
+	/* Short jobs have ended by now. */
+	if (smp_load_acquire(&job->ended))
+		return job->error;
+	init_completion(&job->done);
+	spin_lock_irq(&ndev->job_lock);
+	job->awaited = true;
+	spin_unlock_irq(&ndev->job_lock);
+	/* Or by now, since interrupts have been off. */
+	if (!smp_load_acquire(&job->ended) && rknpu_wait_killable_freezable(&job->done)) {
 		spin_lock_irq(&ndev->job_lock);
-		if (!completion_done(&job->done))
+		if (!job->ended)
 			rknpu_job_abort(job, -ECANCELED);
 		spin_unlock_irq(&ndev->job_lock);
 		wait_for_completion(&job->done);
@@ -593,18 +554,19 @@ bool rknpu_job_drain_file(struct rknpu_file *file, unsigned long timeout)
 
 	spin_lock_irq(&ndev->job_lock);
 	file->closing = true;
-	empty = list_empty(&file->jobs);
+	empty = hlist_empty(&file->jobs);
 	spin_unlock_irq(&ndev->job_lock);
-	return empty || wait_event_timeout(file->idle, list_empty_careful(&file->jobs), timeout);
+	return empty || wait_event_timeout(file->idle, hlist_empty(&file->jobs), timeout);
 }
 
 void rknpu_job_abort_file(struct rknpu_file *file)
 {
 	struct rknpu_device *ndev = file->ndev;
-	struct rknpu_job *job, *next;
+	struct hlist_node *next;
+	struct rknpu_job *job;
 
 	spin_lock_irq(&ndev->job_lock);
-	list_for_each_entry_safe(job, next, &file->jobs, file_entry)
+	hlist_for_each_entry_safe(job, next, &file->jobs, file_entry)
 		rknpu_job_abort(job, -ECANCELED);
 	spin_unlock_irq(&ndev->job_lock);
 	rknpu_jobs_kick(ndev);

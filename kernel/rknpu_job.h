@@ -13,11 +13,11 @@
 #include "rknpu_core.h"
 #include "rknpu_sched.h"
 #include "rknpu_soc.h"
+#include "rknpu_vm.h"
 
 struct rknpu_device;
 struct rknpu_file;
 struct rknpu_gem_object;
-struct rknpu_vm;
 
 /**
  * struct rknpu_range - what one core does in a job
@@ -45,6 +45,8 @@ struct rknpu_range {
  * @file: whose job it is
  * @vm: the address space it runs in
  * @tasks: the object with the task array
+ * @commands: an object that commands were found in, see rknpu_file_lookup_job()
+ * @closes: &rknpu_file.closes at the time of that look
  * @ranges: what each core does, by number of the core
  * @pingpong: alternate between register groups
  * @base: added to addresses by the hardware
@@ -60,7 +62,7 @@ struct rknpu_range {
  * @wait_cb: callback on @wait
  * @ready_work: queues the job when @wait has signalled
  * @reap: entry in &rknpu_device.reap
- * @done: completed at the end
+ * @done: completed at the end, if @awaited
  *
  * All further members are protected by &rknpu_device.job_lock until the end,
  * and do not change after it.
@@ -70,39 +72,34 @@ struct rknpu_range {
  * @entry: entry in &rknpu_device.jobs.waiting, or in a list of jobs being stopped
  * @number: position in @vm
  * @waiting: @wait has not signalled yet
- * @powered: holds a power reference
+ * @powered: keeps the power on, see rknpu_power_hold()
  * @mask: cores it was given
  * @queued: when it was queued, in ns
  * @started: when its first core was started, in ns, or 0
  * @elapsed: time on the hardware, in ns
  * @tasks_done: tasks that its first core had finished when it failed
  * @error: how it ended, or must end
+ * @ended: it has; read without the lock
+ * @awaited: the submitter sleeps until then
  */
 struct rknpu_job {
 	struct kref ref;
-	struct rknpu_sched_job sched;
 	struct rknpu_device *ndev;
 	struct rknpu_file *file;
 	struct rknpu_vm *vm;
 	struct rknpu_gem_object *tasks;
-	struct rknpu_range ranges[RKNPU_MAX_CORES];
+	struct rknpu_span commands;
+	u64 closes;
 	bool pingpong;
 	u32 base;
 	u64 timeout;
-	unsigned int cpu;
-	pid_t pid;
-	char comm[TASK_COMM_LEN];
 	struct dma_fence *fence;
 	struct dma_fence *wait;
 	struct dma_fence **waits;
 	u32 num_waits;
-	struct dma_fence_cb wait_cb;
-	struct work_struct ready_work;
-	struct llist_node reap;
-	struct completion done;
 
-	struct list_head file_entry;
-	struct list_head vm_entry;
+	struct hlist_node file_entry;
+	struct hlist_node vm_entry;
 	struct list_head entry;
 	u64 number;
 	bool waiting;
@@ -113,6 +110,19 @@ struct rknpu_job {
 	u64 elapsed;
 	u32 tasks_done;
 	int error;
+	bool ended;
+	bool awaited;
+
+	/* From here on nothing needs to be zero in a job that is used again. */
+	struct rknpu_sched_job sched;
+	struct rknpu_range ranges[RKNPU_MAX_CORES];
+	unsigned int cpu;
+	pid_t pid;
+	char comm[TASK_COMM_LEN];
+	struct dma_fence_cb wait_cb;
+	struct work_struct ready_work;
+	struct llist_node reap;
+	struct completion done;
 };
 
 static inline struct rknpu_job *to_rknpu_job(struct rknpu_sched_job *sched)
@@ -125,6 +135,8 @@ void rknpu_jobs_fini(struct rknpu_device *ndev);
 
 struct rknpu_job *rknpu_job_create(struct rknpu_file *file);
 void rknpu_job_put(struct rknpu_job *job);
+void rknpu_job_put_later(struct rknpu_job *job);
+void rknpu_job_reap_work(struct work_struct *work);
 int rknpu_job_queue(struct rknpu_job *job);
 int rknpu_job_wait(struct rknpu_job *job);
 

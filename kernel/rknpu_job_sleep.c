@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0-only
 /* Jobs while the system sleeps: those on cores end first, the others wait. */
-#include <linux/pm_runtime.h>
+#include <linux/ktime.h>
 
 #include "rknpu_device.h"
 #include "rknpu_job.h"
@@ -28,7 +28,7 @@ static void rknpu_jobs_drop_power(struct rknpu_device *ndev)
 		struct rknpu_job *job = to_rknpu_job(next);
 
 		if (job->powered)
-			pm_runtime_put_noidle(ndev->dev);
+			rknpu_power_release(ndev, ktime_get_ns());
 		job->powered = false;
 	}
 	spin_unlock_irq(&ndev->job_lock);
@@ -72,8 +72,7 @@ static bool rknpu_jobs_release(struct rknpu_device *ndev, int error)
 			rknpu_sched_remove(&ndev->jobs.sched, &job->sched, 0);
 			rknpu_job_finish(job, error);
 		} else if (!job->powered) {
-			pm_runtime_get_noresume(ndev->dev);
-			job->powered = true;
+			job->powered = rknpu_power_hold(ndev);
 		}
 	}
 	return rknpu_job_dispatch(ndev);

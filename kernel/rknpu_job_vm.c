@@ -46,11 +46,11 @@ u64 rknpu_job_youngest(struct rknpu_vm *vm)
 u64 rknpu_job_oldest(struct rknpu_vm *vm)
 {
 	struct rknpu_job *job;
-	u64 number;
+	u64 number = U64_MAX;
 
 	spin_lock_irq(&vm->ndev->job_lock);
-	job = list_first_entry_or_null(&vm->jobs, struct rknpu_job, vm_entry);
-	number = job ? job->number : U64_MAX;
+	hlist_for_each_entry(job, &vm->jobs, vm_entry)
+		number = min(number, job->number);
 	spin_unlock_irq(&vm->ndev->job_lock);
 	return number;
 }

@@ -83,12 +83,6 @@ int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm)
 	return ret;
 }
 
-/* Could a job in @vm start right now? Called with job_lock held. */
-bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm)
-{
-	return !ndev->mmu || (ndev->mmu->vm == vm && !ndev->mmu->lost);
-}
-
 /*
  * While the cores see an address space and have power, each page that leaves
  * its table costs a register write per bank.

@@ -4,10 +4,10 @@
 
 #include <linux/types.h>
 
+#include "rknpu_device.h"
 #include "rknpu_soc.h"
 
 struct iommu_group;
-struct rknpu_device;
 struct rknpu_vm;
 
 /**
@@ -30,8 +30,13 @@ struct rknpu_mmu {
 int rknpu_mmu_init(struct rknpu_device *ndev);
 void rknpu_mmu_fini(struct rknpu_device *ndev);
 int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm);
-bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm);
 bool rknpu_mmu_is_live(const struct rknpu_vm *vm);
 void rknpu_mmu_forget(struct rknpu_vm *vm);
+
+/* Could a job in @vm start right now? Called with job_lock held. */
+static inline bool rknpu_mmu_has(const struct rknpu_device *ndev, const struct rknpu_vm *vm)
+{
+	return !ndev->mmu || (ndev->mmu->vm == vm && !ndev->mmu->lost);
+}
 
 #endif

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/device.h>
 #include <linux/interrupt.h>
+#include <linux/ktime.h>
 #include <linux/pm_runtime.h>
 
 #include "rknpu_device.h"
@@ -15,6 +16,10 @@
  * device links, see rknpu_supply.c. The IOMMU is resumed as a supplier of the
  * NPU and sets itself up anew.
  *
+ * A job takes no reference: with all that runtime PM does for one, a short job
+ * would cost a tenth more. Jobs are counted, and the suspend callback refuses
+ * while there are any, or when the last one ended less than the delay ago.
+ *
  * When the system sleeps, jobs on the cores are waited for, and those in the
  * queue are held without power until it has resumed.
  *
@@ -23,6 +28,9 @@
  */
 
 #define RKNPU_POWER_DELAY_MS	3000
+
+/* With a delay of 0, how often to look whether the job has ended. */
+#define RKNPU_POWER_RETRY_NS	(10 * NSEC_PER_MSEC)
 
 /**
  * rknpu_power_get() - switch the NPU on and keep it on
@@ -63,7 +71,8 @@ void rknpu_power_set_delay(struct rknpu_device *ndev, unsigned int ms)
 /* In use, that is: not only waiting for the end of the delay. */
 bool rknpu_power_is_on(struct rknpu_device *ndev)
 {
-	return pm_runtime_active(ndev->dev) && atomic_read(&ndev->dev->power.usage_count) > 0;
+	return READ_ONCE(ndev->jobs.users) ||
+	       (READ_ONCE(ndev->jobs.powered) && atomic_read(&ndev->dev->power.usage_count) > 0);
 }
 
 /**
@@ -88,14 +97,50 @@ int rknpu_power_force(struct rknpu_device *ndev, bool on)
 	return ret;
 }
 
-static void rknpu_power_mark(struct rknpu_device *ndev, bool powered)
+/*
+ * When somebody last wanted the power, so that it must stay on for the delay from
+ * then on; 0 if it may go now.
+ */
+static u64 rknpu_power_wanted(struct rknpu_device *ndev)
+{
+	u64 delay = (u64)rknpu_power_delay(ndev) * NSEC_PER_MSEC;
+	u64 now = ktime_get_ns();
+
+	lockdep_assert_held(&ndev->job_lock);
+
+	/* Sleep and unbinding see to the jobs themselves. */
+	if (ndev->jobs.held || ndev->jobs.gone)
+		return 0;
+	if (ndev->jobs.users)
+		return now + RKNPU_POWER_RETRY_NS;
+	return ndev->jobs.used + delay > now ? ndev->jobs.used : 0;
+}
+
+static void rknpu_power_mark_on(struct rknpu_device *ndev)
 {
 	spin_lock_irq(&ndev->job_lock);
-	ndev->jobs.powered = powered;
-	/* The IOMMU sets itself up anew when it resumes. */
-	if (!powered && ndev->mmu)
-		ndev->mmu->lost = false;
+	ndev->jobs.powered = true;
 	spin_unlock_irq(&ndev->job_lock);
+}
+
+static int rknpu_power_mark_off(struct rknpu_device *ndev)
+{
+	u64 wanted;
+
+	spin_lock_irq(&ndev->job_lock);
+	wanted = rknpu_power_wanted(ndev);
+	if (!wanted) {
+		ndev->jobs.powered = false;
+		/* The IOMMU sets itself up anew when it resumes. */
+		if (ndev->mmu)
+			ndev->mmu->lost = false;
+	}
+	spin_unlock_irq(&ndev->job_lock);
+	if (!wanted)
+		return 0;
+	/* As pm_runtime_mark_last_busy(), had it been called then: it is tried again. */
+	WRITE_ONCE(ndev->dev->power.last_busy, wanted);
+	return -EBUSY;
 }
 
 static int rknpu_power_resume(struct device *dev)
@@ -110,7 +155,7 @@ static int rknpu_power_resume(struct device *dev)
 	if (ret)
 		return ret;
 	rknpu_core_state_init(ndev);
-	rknpu_power_mark(ndev, true);
+	rknpu_power_mark_on(ndev);
 	return 0;
 }
 
@@ -118,9 +163,13 @@ static int rknpu_power_suspend(struct device *dev)
 {
 	struct rknpu_device *ndev = dev_get_drvdata(dev);
 
+	int ret;
+
 	if (!ndev)
 		return 0;
-	rknpu_power_mark(ndev, false);
+	ret = rknpu_power_mark_off(ndev);
+	if (ret)
+		return ret;
 	rknpu_freq_park(ndev);
 	/* Not while the system sleeps: then nobody may ask the IOMMU for anything. */
 	if (ndev->mmu && !READ_ONCE(ndev->jobs.held))

@@ -73,8 +73,6 @@ static u32 rknpu_sched_held(const struct rknpu_sched *sched,
 {
 	u32 held = 0, mask;
 
-	if (sched->queued == 1)
-		return 0;
 	rknpu_sched_for_each_mask(mask, job->client) {
 		const struct rknpu_sched_job *head =
 			rknpu_sched_head(job->client, mask);
@@ -92,6 +90,8 @@ static u32 rknpu_sched_reachable(const struct rknpu_sched *sched,
 	unsigned int core;
 	u32 cores = 0;
 
+	if (!sched->busy)
+		return sched->present;
 	for (core = 0; core < RKNPU_SCHED_CORES; core++) {
 		if (sched->space[core] == job->space ||
 		    !(sched->group[core] & sched->busy))
@@ -153,8 +153,9 @@ static u32 rknpu_sched_place(const struct rknpu_sched *sched,
 	u32 free = sched->present & ~sched->disabled & ~sched->busy;
 
 	free &= rknpu_sched_reachable(sched, job);
-	free &= ~rknpu_sched_held(sched, job);
-	free &= ~rknpu_sched_reserved(sched, job);
+	/* Alone, it need not care for others; it may count as waiting itself. */
+	if (sched->queued > 1)
+		free &= ~rknpu_sched_held(sched, job) & ~rknpu_sched_reserved(sched, job);
 	if (!job->wanted)
 		return rknpu_sched_least_loaded(sched, free & job->allowed);
 	return job->wanted & ~free ? 0 : job->wanted;
@@ -274,13 +275,22 @@ static void rknpu_sched_leave(struct rknpu_sched *sched, struct rknpu_sched_job 
 		sched->floor = client->clock;
 }
 
+/* @job is new: enter it into the books. */
+static void rknpu_sched_enter(struct rknpu_sched *sched, struct rknpu_sched_job *job)
+{
+	if (!job->client->jobs++)
+		rknpu_sched_activate(sched, job->client);
+	job->seq = sched->next_seq++;
+	list_add_tail(&job->entry, &sched->jobs);
+}
+
+/* @job waits no longer, and gets @cores. */
 static void rknpu_sched_start(struct rknpu_sched *sched,
 			      struct rknpu_sched_job *job, u32 cores)
 {
 	struct rknpu_sched_client *client = job->client;
 	unsigned int core;
 
-	rknpu_sched_unqueue(sched, job);
 	job->mask = cores;
 	job->busy = cores;
 	job->used_ns = 0;
@@ -447,11 +457,29 @@ void rknpu_sched_job_init(struct rknpu_sched_job *job,
  */
 void rknpu_sched_enqueue(struct rknpu_sched *sched, struct rknpu_sched_job *job)
 {
-	if (!job->client->jobs++)
-		rknpu_sched_activate(sched, job->client);
-	job->seq = sched->next_seq++;
-	list_add_tail(&job->entry, &sched->jobs);
+	rknpu_sched_enter(sched, job);
 	rknpu_sched_insert(sched, job);
+}
+
+/**
+ * rknpu_sched_start_now() - start a new job at once, if there is nothing to choose
+ * @sched: the scheduler
+ * @job: an initialised job that is not enqueued
+ *
+ * The same as rknpu_sched_enqueue() and rknpu_sched_pick() when no other job
+ * waits, without a way through the queue.
+ *
+ * Return: true if the job has its cores; else it is still not enqueued
+ */
+bool rknpu_sched_start_now(struct rknpu_sched *sched, struct rknpu_sched_job *job)
+{
+	u32 cores = sched->queued ? 0 : rknpu_sched_place(sched, job);
+
+	if (!cores)
+		return false;
+	rknpu_sched_enter(sched, job);
+	rknpu_sched_start(sched, job, cores);
+	return true;
 }
 
 /**
@@ -487,6 +515,7 @@ struct rknpu_sched_job *rknpu_sched_pick(struct rknpu_sched *sched)
 	}
 	if (best) {
 		rknpu_sched_note_bypass(sched, best, best_cores);
+		rknpu_sched_unqueue(sched, best);
 		rknpu_sched_start(sched, best, best_cores);
 	}
 	return best;

@@ -117,6 +117,12 @@ struct rknpu_sched {
 #define rknpu_sched_for_each_job_safe(job, next, sched) \
 	list_for_each_entry_safe(job, next, &(sched)->jobs, entry)
 
+/* Is there anything to pick? */
+static inline bool rknpu_sched_has_waiting(const struct rknpu_sched *sched)
+{
+	return sched->queued;
+}
+
 static inline bool rknpu_sched_is_running(const struct rknpu_sched_job *job)
 {
 	return job->mask;
@@ -139,6 +145,7 @@ void rknpu_sched_job_init(struct rknpu_sched_job *job,
 			  u32 wanted, s32 priority, u32 cost);
 
 void rknpu_sched_enqueue(struct rknpu_sched *sched, struct rknpu_sched_job *job);
+bool rknpu_sched_start_now(struct rknpu_sched *sched, struct rknpu_sched_job *job);
 struct rknpu_sched_job *rknpu_sched_pick(struct rknpu_sched *sched);
 bool rknpu_sched_core_done(struct rknpu_sched *sched,
 			   struct rknpu_sched_job *job, unsigned int core, u64 ns);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bitops.h>
 #include <linux/file.h>
+#include <linux/log2.h>
 #include <linux/slab.h>
 #include <linux/sync_file.h>
 
@@ -32,6 +33,7 @@
 
 /* Entries 2 to 4 of subcore_task are those of a job for three cores. */
 #define RKNPU_SUBCORE_THREE	2
+#define RKNPU_THREE_CORES	(RKNPU_CORE0_MASK | RKNPU_CORE1_MASK | RKNPU_CORE2_MASK)
 
 #define RKNPU_COMMAND_SIZE	8
 
@@ -49,15 +51,26 @@ static int rknpu_submit_check(struct rknpu_device *ndev, const struct rknpu_subm
 	return args->task_base_addr && !ndev->mmu ? -EINVAL : 0;
 }
 
-static int rknpu_submit_check_first(struct rknpu_job *job, const struct rknpu_task *task)
+/* Does the job own @size bytes at @addr, of 32 bits? Mostly in the same object as last time. */
+static bool rknpu_submit_owns(struct rknpu_job *job, u64 addr, u64 size)
 {
-	u64 size = (u64)task->regcfg_amount * RKNPU_COMMAND_SIZE;
+	struct rknpu_span *known = &job->commands;
 
-	if (!task->regcfg_amount || task->regcfg_amount > PC_REGISTER_AMOUNTS_DATA_AMOUNT)
+	if (addr >= known->start && addr + size <= known->end)
+		return true;
+	if (!rknpu_vm_locate(job->vm, addr, size, known))
+		return false;
+	rknpu_file_remember(job->file, job);
+	return true;
+}
+
+static int rknpu_submit_check_commands(struct rknpu_job *job, u64 addr, u32 amount)
+{
+	if (!amount || amount > PC_REGISTER_AMOUNTS_DATA_AMOUNT)
 		return -EINVAL;
-	if (upper_32_bits(task->regcmd_addr) || task->regcmd_addr & ~PC_BASE_ADDRESS_SOURCE_ADDR)
+	if (upper_32_bits(addr) || addr & ~PC_BASE_ADDRESS_SOURCE_ADDR)
 		return -EINVAL;
-	if (!job->base && !rknpu_vm_contains(job->vm, task->regcmd_addr, size))
+	if (!job->base && !rknpu_submit_owns(job, addr, (u64)amount * RKNPU_COMMAND_SIZE))
 		return -EINVAL;
 	return 0;
 }
@@ -67,21 +80,23 @@ static bool rknpu_submit_int_mask_valid(u32 mask)
 	return mask && !(mask & ~PC_INTERRUPT_COMPLETION);
 }
 
-/* Only the first and the last record of a batch matter; each is read once. */
+/* Only the first and the last record of a batch matter; each member is read once. */
 static int rknpu_submit_batch(struct rknpu_job *job, const struct rknpu_task *tasks, u32 number,
 			      struct rknpu_batch *batch)
 {
-	struct rknpu_task first = tasks[0];
+	u64 addr = READ_ONCE(tasks[0].regcmd_addr);
+	u32 amount = READ_ONCE(tasks[0].regcfg_amount);
+	u32 first = READ_ONCE(tasks[0].int_mask);
 	u32 last = READ_ONCE(tasks[number - 1].int_mask);
 
-	if (!rknpu_submit_int_mask_valid(first.int_mask) || !rknpu_submit_int_mask_valid(last))
+	if (!rknpu_submit_int_mask_valid(first) || !rknpu_submit_int_mask_valid(last))
 		return -EINVAL;
-	batch->regcmd = first.regcmd_addr;
-	batch->amount = first.regcfg_amount;
-	batch->int_first = first.int_mask;
+	batch->regcmd = addr;
+	batch->amount = amount;
+	batch->int_first = first;
 	batch->int_last = last;
 	batch->tasks = number;
-	return rknpu_submit_check_first(job, &first);
+	return rknpu_submit_check_commands(job, addr, amount);
 }
 
 static int rknpu_submit_more(struct rknpu_job *job, const struct rknpu_task *tasks,
@@ -103,23 +118,23 @@ static int rknpu_submit_more(struct rknpu_job *job, const struct rknpu_task *tas
 }
 
 static int rknpu_submit_range(struct rknpu_job *job, struct rknpu_task *array,
-			      const struct rknpu_subcore_task *entry, struct rknpu_range *range)
+			      struct rknpu_subcore_task entry, struct rknpu_range *range)
 {
 	u64 capacity = job->tasks->base.size / sizeof(*array);
 	u32 max = rknpu_max_tasks(job->ndev->soc);
 	struct rknpu_task *tasks;
 	int ret;
 
-	if (!entry->task_number)
+	if (!entry.task_number)
 		return 0;
-	if (entry->task_start >= capacity || entry->task_number > capacity - entry->task_start)
+	if (entry.task_start >= capacity || entry.task_number > capacity - entry.task_start)
 		return -EINVAL;
 
-	tasks = array + entry->task_start;
-	range->start = entry->task_start;
-	range->number = entry->task_number;
-	range->num_batches = DIV_ROUND_UP(entry->task_number, max);
-	range->status = &tasks[entry->task_number - 1].int_status;
+	tasks = array + entry.task_start;
+	range->start = entry.task_start;
+	range->number = entry.task_number;
+	range->num_batches = DIV_ROUND_UP(entry.task_number, max);
+	range->status = &tasks[entry.task_number - 1].int_status;
 	ret = rknpu_submit_batch(job, tasks, min(range->number, max), &range->first);
 	if (ret || range->num_batches == 1)
 		return ret;
@@ -132,7 +147,7 @@ static struct rknpu_subcore_task rknpu_submit_entry(struct rknpu_device *ndev,
 {
 	if (ndev->soc->num_cores == 1)
 		return (struct rknpu_subcore_task){ args->task_start, args->task_number };
-	if (hweight32(args->core_mask) == 3)
+	if (args->core_mask == RKNPU_THREE_CORES)
 		core += RKNPU_SUBCORE_THREE;
 	return args->subcore_task[core];
 }
@@ -152,7 +167,7 @@ static int rknpu_submit_ranges(struct rknpu_job *job, const struct rknpu_submit 
 	rknpu_for_each_core(core, ndev, args->core_mask ?: ndev->core_mask) {
 		struct rknpu_subcore_task entry = rknpu_submit_entry(ndev, args, core->index);
 
-		ret = rknpu_submit_range(job, array, &entry, &job->ranges[core->index]);
+		ret = rknpu_submit_range(job, array, entry, &job->ranges[core->index]);
 		if (ret)
 			return ret;
 		if (entry.task_number)
@@ -173,7 +188,7 @@ static int rknpu_submit_schedule(struct rknpu_job *job, const struct rknpu_submi
 	if (mask < 0)
 		return mask;
 	cost = job->ranges[__ffs(mask)].number;
-	any = any && hweight32(mask) > 1;
+	any = any && !is_power_of_2(mask);
 	rknpu_sched_job_init(&job->sched, &job->file->sched, space, any ? 0 : mask, priority, cost);
 	if (any)
 		job->sched.allowed = mask;
@@ -202,8 +217,7 @@ static int rknpu_submit_fill(struct rknpu_job *job, const struct rknpu_submit *a
 	job->pingpong = args->flags & RKNPU_JOB_PINGPONG;
 	job->base = args->task_base_addr;
 	job->timeout = (u64)(args->timeout ?: RKNPU_TIMEOUT_DEFAULT) * NSEC_PER_MSEC;
-	if (!rknpu_file_lookup_job(job->file, args->task_obj_addr, args->iommu_domain_id,
-				   &job->tasks, &job->vm))
+	if (!rknpu_file_lookup_job(job->file, args->task_obj_addr, args->iommu_domain_id, job))
 		return -EINVAL;
 	ret = rknpu_submit_schedule(job, args);
 	if (ret)

@@ -98,7 +98,7 @@ static struct rknpu_vm *rknpu_vm_create(struct rknpu_device *ndev)
 	mutex_init(&vm->lock);
 	INIT_LIST_HEAD(&vm->fresh);
 	INIT_LIST_HEAD(&vm->retired);
-	INIT_LIST_HEAD(&vm->jobs);
+	INIT_HLIST_HEAD(&vm->jobs);
 	ret = rknpu_vm_init_domain(vm);
 	if (ret) {
 		kfree(vm);
@@ -192,8 +192,16 @@ static struct rknpu_mapping *rknpu_vm_find(struct rknpu_vm *vm, u64 addr, u64 si
 	return NULL;
 }
 
-/* Do @size bytes at device address @addr lie inside one object? */
-bool rknpu_vm_contains(struct rknpu_vm *vm, u64 addr, u64 size)
+/**
+ * rknpu_vm_locate() - find the object that a device address belongs to
+ * @vm: the address space
+ * @addr: the address
+ * @size: number of bytes that must lie inside the same object
+ * @span: the result
+ *
+ * Return: true if there is such an object
+ */
+bool rknpu_vm_locate(struct rknpu_vm *vm, u64 addr, u64 size, struct rknpu_span *span)
 {
 	struct rknpu_mapping *mapping;
 	bool found;
@@ -201,6 +209,9 @@ bool rknpu_vm_contains(struct rknpu_vm *vm, u64 addr, u64 size)
 	mutex_lock(&vm->lock);
 	mapping = rknpu_vm_find(vm, addr, size);
 	found = mapping && !mapping->retired;
+	if (found)
+		*span = (struct rknpu_span){ vm, mapping->node.start,
+					     mapping->node.start + mapping->node.size };
 	mutex_unlock(&vm->lock);
 	return found;
 }
@@ -300,18 +311,16 @@ static bool rknpu_vm_fresh_is_costly(struct rknpu_vm *vm)
 }
 
 /**
- * rknpu_vm_commit() - bring the page table up to date for a job
+ * rknpu_vm_commit_fresh() - bring the page table up to date for a job
  * @vm: the address space
  *
  * Return: 0 or a negative error code
  */
-int rknpu_vm_commit(struct rknpu_vm *vm)
+int rknpu_vm_commit_fresh(struct rknpu_vm *vm)
 {
 	struct rknpu_mapping *mapping, *next;
 	int ret = 0;
 
-	if (list_empty_careful(&vm->fresh))
-		return 0;
 	if (rknpu_vm_fresh_is_costly(vm))
 		rknpu_mmu_forget(vm);
 	mutex_lock(&vm->lock);
@@ -393,16 +402,14 @@ static bool rknpu_vm_withholds_sram(struct rknpu_vm *vm)
 }
 
 /**
- * rknpu_vm_reap() - free what has been retired, as far as it is worth it
+ * rknpu_vm_reap_retired() - free what has been retired, as far as it is worth it
  * @vm: the address space
  *
  * While the cores see @vm, large mappings are kept for a cheaper moment:
  * another space is attached, the power goes, or too much has piled up.
  */
-void rknpu_vm_reap(struct rknpu_vm *vm)
+void rknpu_vm_reap_retired(struct rknpu_vm *vm)
 {
-	if (list_empty_careful(&vm->retired))
-		return;
 	if (rknpu_mmu_is_live(vm) && rknpu_vm_withholds_sram(vm))
 		rknpu_mmu_forget(vm);
 	rknpu_vm_free_retired(vm, !rknpu_mmu_is_live(vm));
@@ -518,13 +525,6 @@ struct rknpu_mapping *rknpu_mapping_create(struct rknpu_vm *vm, struct rknpu_gem
 	rknpu_vm_get(vm);
 	drm_gem_object_get(&bo->base);
 	return mapping;
-}
-
-/* The file is closed: nothing new will come. */
-void rknpu_vm_close(struct rknpu_vm *vm)
-{
-	rknpu_vm_purge(vm);
-	rknpu_vm_put(vm);
 }
 
 /* A mapping that never made it into the page table can go at once. */

@@ -3,6 +3,7 @@
 #define RKNPU_VM_H
 
 #include <linux/kref.h>
+#include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/types.h>
 
@@ -24,8 +25,7 @@ struct rknpu_gem_object;
  * @retired: mappings whose handle is closed and that are still there
  * @retired_size: bytes in @retired
  * @shared: several files may use it
- * @jobs: jobs submitted and not ended, oldest first; protected by
- *	&rknpu_device.job_lock
+ * @jobs: jobs submitted and not ended; protected by &rknpu_device.job_lock
  * @submitted: number of the youngest job; protected by &rknpu_device.job_lock
  * @fault_addr: address of the last page fault; protected by
  *	&rknpu_device.job_lock
@@ -42,7 +42,7 @@ struct rknpu_vm {
 	struct list_head retired;
 	u64 retired_size;
 	bool shared;
-	struct list_head jobs;
+	struct hlist_head jobs;
 	u64 submitted;
 	u64 fault_addr;
 	bool faulted;
@@ -68,15 +68,39 @@ struct rknpu_mapping {
 	bool retired;
 };
 
+/**
+ * struct rknpu_span - the device addresses of an object
+ * @vm: the address space, or NULL for none
+ * @start: the first one
+ * @end: the first one behind
+ */
+struct rknpu_span {
+	const struct rknpu_vm *vm;
+	u64 start;
+	u64 end;
+};
+
 struct rknpu_vm *rknpu_vm_open(struct rknpu_device *ndev, u32 domain);
 struct rknpu_vm *rknpu_vm_get(struct rknpu_vm *vm);
 void rknpu_vm_put(struct rknpu_vm *vm);
-void rknpu_vm_close(struct rknpu_vm *vm);
-int rknpu_vm_commit(struct rknpu_vm *vm);
-bool rknpu_vm_contains(struct rknpu_vm *vm, u64 addr, u64 size);
+int rknpu_vm_commit_fresh(struct rknpu_vm *vm);
+void rknpu_vm_reap_retired(struct rknpu_vm *vm);
+bool rknpu_vm_locate(struct rknpu_vm *vm, u64 addr, u64 size, struct rknpu_span *span);
 int rknpu_vm_read(struct rknpu_vm *vm, u64 addr, u64 *value);
-void rknpu_vm_reap(struct rknpu_vm *vm);
 void rknpu_vm_purge(struct rknpu_vm *vm);
+
+/* Before a job: mostly there is nothing to do. */
+static inline int rknpu_vm_commit(struct rknpu_vm *vm)
+{
+	return list_empty_careful(&vm->fresh) ? 0 : rknpu_vm_commit_fresh(vm);
+}
+
+/* After a job: likewise. */
+static inline void rknpu_vm_reap(struct rknpu_vm *vm)
+{
+	if (!list_empty_careful(&vm->retired))
+		rknpu_vm_reap_retired(vm);
+}
 
 struct rknpu_mapping *rknpu_mapping_create(struct rknpu_vm *vm, struct rknpu_gem_object *bo);
 void rknpu_mapping_retire(struct rknpu_mapping *mapping);

@@ -492,3 +492,65 @@ TEST_CASE("two spaces of one client cannot starve each other", "[sched][space]")
     b.finish(even);
     CHECK(b.pick() == foreign);
 }
+
+// Cores busy or out of use, and what they see: with nothing waiting, the short way and the way
+// through the queue must come to the same, for each job.
+TEST_CASE("a start at once is what enqueue and pick would do", "[sched]") {
+    const int here = 0, there = 0;
+    for (u32 state = 0; state < 1024; state++) {
+        const u32 busy = state & 7, disabled = state >> 3 & 7, wanted = state >> 6 & 7;
+        const bool shared = state >> 9;
+        Bench pair[2] = {Bench(7, shared), Bench(7, shared)};
+        rknpu_sched_job* jobs[2];
+        bool started[2];
+        for (int i = 0; i < 2; i++) {
+            Bench& b = pair[i];
+            auto* other = b.client();
+            for (u32 core = 1; core < 8; core <<= 1) {
+                // Behind one IOMMU all that run together are of one space.
+                if (busy & core) {
+                    b.enqueue(other, core, 0, 1, shared || core == 4 ? &there : &here);
+                    b.pick();
+                }
+            }
+            REQUIRE(b.sched.queued == 0);
+            rknpu_sched_set_disabled(&b.sched, disabled);
+            jobs[i] = b.job(b.client(), wanted, 0, 3, &here);
+        }
+        started[0] = rknpu_sched_start_now(&pair[0].sched, jobs[0]);
+        if (!started[0])
+            rknpu_sched_enqueue(&pair[0].sched, jobs[0]);
+        rknpu_sched_enqueue(&pair[1].sched, jobs[1]);
+        started[1] = pair[1].pick() == jobs[1];
+        INFO("busy " << busy << " disabled " << disabled << " wanted " << wanted);
+        CHECK(started[0] == started[1]);
+        CHECK(jobs[0]->mask == jobs[1]->mask);
+        CHECK(jobs[0]->seq == jobs[1]->seq);
+        CHECK(pair[0].sched.busy == pair[1].sched.busy);
+        CHECK(pair[0].sched.queued == pair[1].sched.queued);
+        CHECK(jobs[0]->client->clock == jobs[1]->client->clock);
+        for (unsigned core = 0; core < RKNPU_SCHED_CORES; core++) {
+            CHECK((pair[0].sched.running[core] == jobs[0]) ==
+                  (pair[1].sched.running[core] == jobs[1]));
+            CHECK(pair[0].sched.space[core] == pair[1].sched.space[core]);
+            CHECK(pair[0].sched.load[core] == pair[1].sched.load[core]);
+        }
+    }
+}
+
+TEST_CASE("no job starts at once while another one waits", "[sched]") {
+    Bench b(1);
+    auto* c = b.client();
+    auto* running = b.enqueue(c);
+    REQUIRE(b.pick() == running);
+    auto* waiting = b.enqueue(c);
+    b.finish(running);
+    auto* late = b.job(b.client());
+    CHECK_FALSE(rknpu_sched_start_now(&b.sched, late));
+    CHECK(b.pick() == waiting);
+    CHECK_FALSE(rknpu_sched_start_now(&b.sched, late));  // the core is busy
+    b.finish(waiting);
+    CHECK(rknpu_sched_start_now(&b.sched, late));
+    b.finish(late);
+    CHECK(b.idle());
+}
