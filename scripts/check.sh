@@ -2,9 +2,11 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|golden|arm|debug|vm|style|dist|more|all]...
+#   check.sh [unit|golden|arm|debug|debug-kernel|soak|vm|style|dist|more|all]...
 #
-# KERNELS="6.1 6.12" chooses the VM's kernels, RKNPU_MATRIX=1: all selftests on all boards
+# KERNELS="6.1 6.12" chooses the VM's kernels, RKNPU_MATRIX=1 runs all selftests on all boards.
+# "debug" is "debug-kernel" and the unit tests with sanitizers. "soak" is RKNPU_STRESS_SECONDS (600) of
+# mixed stress on the debug kernel and RKNPU_FUZZ_COUNT (1000000) random requests on the newest one.
 #
 # Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
 # "N passed, N failed, N skipped" and the exit status says whether all is well.
@@ -304,17 +306,45 @@ check_sanitized() {
     run_ctest "$build/userspace" sanitized
 }
 
-# The driver's tests on a kernel with checkers, which has to be built first.
+# vm_checked NAME OPTION...: a boot of the debug kernel in which every report of a checker counts
+vm_checked() {
+    local name=$1 checkers="sh /tests/checkers.sh"
+    shift
+    vm debug "$name" --env RKNPU_TEST_PATIENCE=8 --append "kmemleak=on page_poison=1" \
+        --file "$scripts/vm/checkers.sh:/tests/checkers.sh" --run "$checkers on" "$@" \
+        --run "$checkers off"
+}
+
+# The debug kernel has to be built first; that takes long.
+build_for_debug_kernel() {
+    "$scripts/fetch.sh" kernel-debug || { record fail "the debug kernel builds" && return 1; }
+    build_guest_programs || { record fail "the guest's programs build" && return 1; }
+    build_driver debug
+}
+
 check_debug_kernel() {
     say "tests on the debug kernel"
-    "$scripts/fetch.sh" kernel-debug || { record fail "the debug kernel builds" && return; }
-    build_guest_programs || { record fail "the guest's programs build" && return; }
-    build_driver debug || return 0
-    local selftests checkers="sh /tests/checkers.sh"
+    build_for_debug_kernel || return 0
+    local selftests
     set_selftests aarch64
-    vm debug "selftests aarch64" --env RKNPU_TEST_PATIENCE=8 --append "kmemleak=on page_poison=1" --timeout 2400 \
-        --file "$scripts/vm/checkers.sh:/tests/checkers.sh" --run "$checkers on" \
-        "${selftests[@]}" --run "$checkers off"
+    vm_checked "selftests aarch64" "${selftests[@]}" --timeout 2400
+}
+
+# The two tests that draw lots, for as long as they are worth it.
+check_soak() {
+    say "mixed stress, random requests"
+    build_for_debug_kernel || return 0
+    local seconds=${RKNPU_STRESS_SECONDS:-600} count=${RKNPU_FUZZ_COUNT:-1000000}
+    local kernel=${kernels##* } allow=(--sim-arg --allow-refused --sim-arg --allow-faults)
+    local programs=$RKNPU_BUILD/selftests/aarch64
+    vm_checked "$seconds s of stress" "${allow[@]}" --timeout $((seconds * 2 + 600)) \
+        --env "RKNPU_STRESS_SECONDS=$seconds" --env RKNPU_STRESS_SUSPEND=20 \
+        --file "$programs/stress" --run stress
+    "$scripts/fetch.sh" "kernel-$kernel"
+    build_driver "$kernel" || return 0
+    vm "$kernel" "$count random requests" "${allow[@]}" --timeout $((count / 200 + 600)) \
+        --env "RKNPU_FUZZ_COUNT=$count" --env "RKNPU_TEST_PATIENCE=10" \
+        --file "$programs/fuzz" --run fuzz
 }
 
 check_debug() {
@@ -369,12 +399,14 @@ for part in "$@"; do
     golden) check_golden ;;
     arm) check_arm ;;
     debug) check_debug ;;
+    debug-kernel) check_debug_kernel ;;
+    soak) check_soak ;;
     vm) check_vm ;;
     style) check_style ;;
     dist) check_dist ;;
     more) check_more ;;
     all) check_unit && check_style && check_vm && check_dist && check_debug_if_wanted ;;
-    *) die "unknown check '$part'" "unit, golden, arm, debug, vm, style, dist, more or all" ;;
+    *) die "unknown check '$part'" "check.sh --help names them all" ;;
     esac
 done
 
