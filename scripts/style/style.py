@@ -294,13 +294,16 @@ REPORTS = {*range(1, 47), 70, 71}
 
 
 def tested_reports() -> set[int]:
-    """Numbers in the names of selftests ("b07_...") and in the tags of unit tests ("[b07]")."""
+    """Numbers in the names of selftests ("b07_..."), in the tags of unit tests ("[b07]"), and before
+    what a script in the guest checks (check "b07 ...")."""
     found = set()
     for path in tracked():
         if path.startswith("selftests/") and path.endswith(".c"):
             names = re.findall(r"^TEST[A-Z_]*\(([^)]*)\)", "\n".join(lines_of(path)), re.M)
             found.update(int(n) for name in names
                          for n in re.findall(r"(?<![a-z0-9])b(\d\d)(?=_)", name))
+        elif path.startswith("scripts/vm/"):
+            found.update(int(n) for n in re.findall(r'check "b(\d\d) ', "\n".join(lines_of(path))))
         elif path.endswith("_test.cpp"):
             found.update(int(n) for n in re.findall(r"\[b(\d\d)\]", "\n".join(lines_of(path))))
     return found

@@ -24,10 +24,10 @@ broken() {
     insmod /lib/modules/rknpu_board.ko
     sleep 1
     check "deferred probe is retried" bound 10100000.npu
-    check "the right node has no loud line" [ "$(dmesg -r | grep -c '^<[0-4]>.*RKNPU 10100000.npu:')" -eq 0 ]
+    check "b27 the right node has no loud line" [ "$(dmesg -r | grep -c '^<[0-4]>.*RKNPU 10100000.npu:')" -eq 0 ]
     check "clocks" once npu-noclocks "clocks: none: add those of the chip"
     check "interrupts" once npu-noirq "interrupts: none for core 0"
-    check "wrong number of cells" once npu-fourcells "interrupts: 12 cells are not 3 lines: .* wants 3 cells"
+    check "b26 wrong number of cells" once npu-fourcells "interrupts: 12 cells are not 3 lines: .* wants 3 cells"
     check "windows" once npu-tworegs "reg: no window for core 2"
     check "names of power domains" once npu-domainnames "power-domain-names: cannot get npu0 of 3"
     check "disabled IOMMU" once npu-mmuoff "iommus names a node that is disabled"
