@@ -113,6 +113,20 @@ static int rknpu_freq_current(struct device *dev, unsigned long *hz)
 	return 0;
 }
 
+/* The last reference to the devfreq device goes: maybe later than its removal. */
+static void rknpu_freq_exit(struct device *dev)
+{
+	struct rknpu_device *ndev = dev_get_drvdata(dev);
+
+	complete(&ndev->freq.released);
+}
+
+static void rknpu_freq_remove_devfreq(struct rknpu_freq *freq, struct devfreq *devfreq)
+{
+	devfreq_remove_device(devfreq);
+	wait_for_completion(&freq->released);
+}
+
 /* The rate to start with: what the table asks for, or what is there now. */
 static unsigned long rknpu_freq_initial(struct rknpu_device *ndev)
 {
@@ -162,8 +176,10 @@ static int rknpu_freq_add_devfreq(struct rknpu_device *ndev)
 		.target = rknpu_freq_target,
 		.get_dev_status = rknpu_freq_status,
 		.get_cur_freq = rknpu_freq_current,
+		.exit = rknpu_freq_exit,
 		RKNPU_DEVFREQ_COOLING(device_property_present(ndev->dev, "#cooling-cells"))
 	};
+	init_completion(&freq->released);
 	devfreq = devfreq_add_device(ndev->dev, &freq->profile, "simple_ondemand", NULL);
 	if (IS_ERR(devfreq))
 		return PTR_ERR(devfreq);
@@ -179,7 +195,7 @@ static int rknpu_freq_add_devfreq(struct rknpu_device *ndev)
 err_min:
 	dev_pm_qos_remove_request(&freq->min);
 err_devfreq:
-	devfreq_remove_device(devfreq);
+	rknpu_freq_remove_devfreq(freq, devfreq);
 	return ret;
 }
 
@@ -233,7 +249,7 @@ void rknpu_freq_fini(struct rknpu_device *ndev)
 		return;
 	dev_pm_qos_remove_request(&freq->max);
 	dev_pm_qos_remove_request(&freq->min);
-	devfreq_remove_device(freq->devfreq);
+	rknpu_freq_remove_devfreq(freq, freq->devfreq);
 	freq->devfreq = NULL;
 }
 

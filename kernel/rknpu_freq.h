@@ -2,6 +2,7 @@
 #ifndef RKNPU_FREQ_H
 #define RKNPU_FREQ_H
 
+#include <linux/completion.h>
 #include <linux/devfreq.h>
 #include <linux/mutex.h>
 #include <linux/pm_qos.h>
@@ -13,7 +14,8 @@ struct rknpu_device;
 /**
  * struct rknpu_freq - clock rate and voltage
  * @devfreq: chooses the rate, or NULL
- * @profile: what it needs to know
+ * @profile: what it needs to know, until @released
+ * @released: devfreq does not look at @profile any more
  * @min: with @max, the rate somebody asked for through debugfs
  * @max: see @min
  * @table: there are operating points
@@ -26,6 +28,7 @@ struct rknpu_device;
 struct rknpu_freq {
 	struct devfreq *devfreq;
 	struct devfreq_dev_profile profile;
+	struct completion released;
 	struct dev_pm_qos_request min;
 	struct dev_pm_qos_request max;
 	bool table;
