@@ -310,7 +310,7 @@ check_sanitized() {
 vm_checked() {
     local name=$1 checkers="sh /tests/checkers.sh"
     shift
-    vm debug "$name" --env RKNPU_TEST_PATIENCE=8 --append "kmemleak=on page_poison=1" \
+    vm debug "$name" --no-load --env RKNPU_TEST_PATIENCE=8 --append "kmemleak=on page_poison=1" \
         --file "$scripts/vm/checkers.sh:/tests/checkers.sh" --run "$checkers on" "$@" \
         --run "$checkers off"
 }

@@ -2,10 +2,12 @@
 # SPDX-License-Identifier: MIT
 # Guest side of a run on the debug kernel.
 #
-#   checkers.sh on     before the tests: make each checker report all that it sees
+#   checkers.sh on     before the tests: make each checker report all that it sees, load the driver
 #   checkers.sh off    after them: look for leaked memory, and prove that no checker has given up
 #
-# "off" loads the driver anew, so that what is left of the first one counts as leaked.
+# "off" unloads the driver, so that what is left of it counts as leaked, and loads it anew: the machine
+# is to go down with it. (While it is away, the IOMMU's runtime PM is off, see rknpu_supply_hush().
+# DEBUG_SHIRQ then calls the interrupt handler of an IOMMU that goes down, which is astonished.)
 debugfs=/sys/kernel/debug
 failed=0
 
@@ -34,6 +36,7 @@ on)
     done
     echo 1 >$debugfs/dma-api/all_errors
     echo clear >$debugfs/kmemleak
+    insmod /lib/modules/rknpu.ko || fail "the driver cannot be loaded"
     ;;
 off)
     rmmod rknpu || fail "the driver cannot be unloaded"
