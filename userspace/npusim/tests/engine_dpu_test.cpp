@@ -267,7 +267,7 @@ void program(Machine& m, Flying& f, Task& t) {
 TEST_CASE("element-wise tasks equal the golden rules") {
     const int count = case_count(900);
     for (int i = 0; i < count; ++i) {
-        Machine m(1U << 17, 9000 + static_cast<uint32_t>(i));
+        Machine m(1U << 18, 9000 + static_cast<uint32_t>(i));
         Flying f = random_flying(m);
         Task t;
         program(m, f, t);
