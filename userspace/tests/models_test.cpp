@@ -155,50 +155,56 @@ TEST_CASE("mobilenet_v2 sees the bell as a board does", "[models][shared]") {
 
 namespace {
 
-constexpr size_t kMaskPixels = 192 * 192;
-
-/// The photo and the maker's mask of it. Nothing, after a printed reason, when a file is missing.
-struct Segmentation {
-    std::string model;
-    Input photo;
-    Input mask;
+struct Overlap {
+    double same = 0;    ///< share of equal pixels
+    double union_ = 0;  ///< persons found and wanted over found or wanted
 };
 
-std::optional<Segmentation> segmentation() {
-    const auto model = shared_file("segmentation/pp_human_segv2_rk3588.rknn");
+/// Nothing, after a printed reason, when the files are not there.
+std::optional<Overlap> segment() {
+    const auto path = shared_file("segmentation/pp_human_segv2_rk3588.rknn");
     const auto photo = shared_file("segmentation/test_image.jpg");
-    const auto mask = shared_file("segmentation/truth_mask_192.png");
-    if (model.empty() || photo.empty() || mask.empty())
+    const auto truth_path = shared_file("segmentation/truth_mask_192.png");
+    if (path.empty() || photo.empty() || truth_path.empty())
         return std::nullopt;
-    return Segmentation{model, picture(photo, RKNN_TENSOR_NHWC, {1, 192, 192, 3}),
-                        picture(mask, RKNN_TENSOR_NHWC, {1, 192, 192, 1})};
+    constexpr size_t kPixels = 192 * 192;
+    const auto input = picture(photo, RKNN_TENSOR_NHWC, {1, 192, 192, 3});
+    const auto truth = picture(truth_path, RKNN_TENSOR_NHWC, {1, 192, 192, 1});
+    const auto out = run_model(path, "sim", {input});
+    REQUIRE(out.has_value());
+    REQUIRE(out->front().size() == kPixels * sizeof(int64_t));
+    size_t same = 0;
+    size_t both = 0;
+    size_t either = 0;
+    for (size_t i = 0; i < kPixels; ++i) {
+        int64_t label = 0;
+        std::memcpy(&label, out->front().data() + i * sizeof(label), sizeof(label));
+        const bool person = label == 1;
+        const bool wanted = std::to_integer<int>(truth.bytes[i]) > 127;
+        same += person == wanted ? 1 : 0;
+        both += person && wanted ? 1 : 0;
+        either += person || wanted ? 1 : 0;
+    }
+    return Overlap{static_cast<double>(same) / kPixels,
+                   static_cast<double>(both) / static_cast<double>(either)};
 }
 
 }  // namespace
 
 TEST_CASE("segmentation labels 98 % of the pixels as its maker did", "[models][shared]") {
-    const auto files = segmentation();
-    if (!files)
+    const auto overlap = segment();
+    if (!overlap)
         return;
-    const auto out = run_model(files->model, "sim", {files->photo});
-    REQUIRE(out.has_value());
-    REQUIRE(out->front().size() == kMaskPixels * sizeof(int64_t));
-    size_t same = 0;
-    size_t both = 0;
-    size_t either = 0;
-    for (size_t i = 0; i < kMaskPixels; ++i) {
-        int64_t label = 0;
-        std::memcpy(&label, out->front().data() + i * sizeof(label), sizeof(label));
-        const bool person = label == 1;
-        const bool wanted = std::to_integer<int>(files->mask.bytes[i]) > 127;
-        same += person == wanted ? 1 : 0;
-        both += person && wanted ? 1 : 0;
-        either += person || wanted ? 1 : 0;
-    }
-    CHECK(static_cast<double>(same) / kMaskPixels >= 0.98);
-    // Not 0.85: the maker's mask is of another run than this file's, see
-    // Documentation/hardware.rst.
-    CHECK(static_cast<double>(both) / static_cast<double>(either) >= 0.75);
+    CHECK(overlap->same >= 0.98);
+    CHECK(overlap->union_ >= 0.75);  // what is reached: see the next test
+}
+
+// Wanted, and known to fall short: 0.757. The mask is of another run than this file's, see
+// Documentation/hardware.rst.
+TEST_CASE("segmentation finds the person with 85 % overlap", "[models][shared][!mayfail]") {
+    const auto overlap = segment();
+    if (overlap)
+        CHECK(overlap->union_ >= 0.85);
 }
 
 TEST_CASE("C4 all core masks give the same bytes", "[models][shared][C4]") {
