@@ -122,10 +122,7 @@ Result<std::shared_ptr<Context>> Context::create(const InitRequest& request) {
         return Status{Error::kInvalidModel,
                       "models with several input shapes cannot share weights "
                       "(RKNN_FLAG_SHARE_WEIGHT_MEM)"};
-    const auto kind = default_device_kind();
-    if (!kind.ok())
-        return kind.status();
-    auto device = Device::open(kind.value());
+    auto device = Device::open_default();
     if (!device.ok())
         return device.status();
     const auto& soc = device.value()->info().soc;

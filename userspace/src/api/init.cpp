@@ -68,11 +68,4 @@ Status init_context(rknn_context* context, const void* model, uint32_t size, uin
     return {};
 }
 
-Result<std::shared_ptr<Device>> default_device() {
-    const auto kind = default_device_kind();
-    if (!kind.ok())
-        return kind.status();
-    return Device::open(kind.value());
-}
-
 }  // namespace rknpu::api

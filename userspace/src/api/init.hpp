@@ -3,8 +3,6 @@
 
 #include <rknn_api.h>
 
-#include <memory>
-
 #include "core/status.hpp"
 #include "runtime/runtime.hpp"
 
@@ -13,8 +11,5 @@ namespace rknpu::api {
 /// rknn_init(): reads the model from a path or memory and registers the new context.
 Status init_context(rknn_context* context, const void* model, uint32_t size, uint32_t flags,
                     const rknn_init_extend* extend);
-
-/// Device that memory without a context belongs to.
-Result<std::shared_ptr<::rknpu::Device>> default_device();
 
 }  // namespace rknpu::api

@@ -8,8 +8,8 @@
 
 #include "api/attr.hpp"
 #include "api/core_mask.hpp"
-#include "api/init.hpp"
 #include "api/memory.hpp"
+#include "device/device.hpp"
 
 namespace rknpu::api {
 namespace {
@@ -70,7 +70,7 @@ Result<std::shared_ptr<MatmulContext>> MatmulContext::create(
     auto spec = to_spec(info);
     if (!spec.ok())
         return spec.status();
-    auto device = default_device();
+    auto device = Device::open_default();
     if (!device.ok())
         return device.status();
     std::vector<matmul::Shape> list;
@@ -183,7 +183,7 @@ Status convert_b_to_native(const void* input, void* output, int k, int n,
     spec->ac_layout = matmul::Layout::kNormal;
     spec->ac_quant = matmul::Quant::kLayerSym;
     // Where K is cut depends on the chip; without a device it is RK3588.
-    const auto device = default_device();
+    const auto device = Device::open_default();
     const auto* limits = matmul::find_limits(device.ok() ? device.value()->info().soc : "rk3588");
     if (limits != nullptr)
         spec->k_segment = limits->k_segment;

@@ -29,7 +29,7 @@ Status null_argument(const char* name) {
 
 Result<std::shared_ptr<Device>> device_of(rknn_context handle, bool optional) {
     if (optional && handle == 0)
-        return default_device();
+        return Device::open_default();
     auto object = find_object(handle);
     if (!object.ok())
         return object.status();

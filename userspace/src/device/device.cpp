@@ -68,6 +68,13 @@ void Device::use(DeviceKind kind, const std::shared_ptr<Device>& device) {
     all.slots[static_cast<size_t>(kind)] = device;
 }
 
+Result<std::shared_ptr<Device>> Device::open_default() {
+    const auto kind = default_device_kind();
+    if (!kind.ok())
+        return kind.status();
+    return open(kind.value());
+}
+
 Result<std::shared_ptr<Device>> Device::open(DeviceKind kind) {
     auto& all = open_devices();
     const std::lock_guard lock(all.mutex);

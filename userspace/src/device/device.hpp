@@ -115,6 +115,9 @@ class Device {
     /// Errors: kDeviceUnavailable with what was tried and what the user can do.
     static Result<std::shared_ptr<Device>> open(DeviceKind kind);
 
+    /// The same for the kind of default_device_kind().
+    static Result<std::shared_ptr<Device>> open_default();
+
     /// Makes open() return `device` for this kind as long as it lives (tests).
     static void use(DeviceKind kind, const std::shared_ptr<Device>& device);
 

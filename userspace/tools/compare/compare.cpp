@@ -100,10 +100,7 @@ class Comparison {
         auto graph = read_model(std::move(file).value(), {});
         if (!graph.ok())
             return graph.status();
-        const auto kind = default_device_kind();
-        if (!kind.ok())
-            return kind.status();
-        auto device = Device::open(kind.value());
+        auto device = Device::open_default();
         if (!device.ok())
             return device.status();
         if (graph->target != device.value()->info().soc)
