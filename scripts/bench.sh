@@ -47,18 +47,34 @@ bench_driver() {
     awk -f "$scripts/style/bench.awk" "$RKNPU_ROOT/selftests/overhead.baseline" "$out/table"
 }
 
+# frame NAME GOAL MODEL INPUT: the time of an inference on the model in the process
+frame() {
+    local name=$1 goal=$2 line
+    shift 2
+    if [ ! -e "$1" ] || [ ! -e "$2" ]; then
+        say "  $name: skipped, $1 is not there (see RKNPU_TEST_DATA)"
+        return
+    fi
+    line=$("$RKNPU_BUILD/userspace/tools/rknn-run" --device sim --loop 3 --top 1 "$@" 2>&1 >/dev/null |
+        grep ' ms each') || die "$name: no inference" "run rknn-run $* by hand"
+    printf '%-16s %s%s\n' "$name" "$line" "${goal:+ (goal: below $goal ms)}"
+}
+
 bench_model() {
     "$scripts/build-userspace.sh" host engine_bench api_bench rknn-run
     local bench digits=$RKNPU_ROOT/userspace/models/digits
+    local data=${RKNPU_TEST_DATA:-$RKNPU_ROOT/../shared/data}/rknn
     bench=$(find "$RKNPU_BUILD/userspace" -name engine_bench -type f -perm -u+x | head -n 1)
-    say "task engine"
+    say "task engine on one thread"
     "$bench"
-    say "a whole inference: the digit model on the model in the process"
-    "$RKNPU_BUILD/userspace/tools/rknn-run" --device sim --loop 3 --top 1 \
-        "$digits/digits_int8_rk3588.rknn" "$digits/pictures/digit0_a.png"
+    say "whole inferences on the model in the process"
+    frame digits "" "$digits/digits_int8_rk3588.rknn" "$digits/pictures/digit0_a.png"
+    frame mobilenet_v2 300 "$data/mobilenet_v2/mobilenet_v2_int8_rk3588.rknn" \
+        "$data/mobilenet_v2/bell.jpg"
+    frame segmentation 1000 "$data/segmentation/pp_human_segv2_rk3588.rknn" \
+        "$data/segmentation/test_image.jpg"
     say "conversions and rknn_init"
-    RKNPU_TEST_DATA=${RKNPU_TEST_DATA:-$RKNPU_ROOT/../shared/data} \
-        "$RKNPU_BUILD/userspace/tests/api_bench"
+    RKNPU_TEST_DATA=$(dirname "$data") "$RKNPU_BUILD/userspace/tests/api_bench"
 }
 
 [ $# -gt 0 ] || set -- driver model
