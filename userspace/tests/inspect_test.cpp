@@ -83,6 +83,21 @@ TEST_CASE("a report counts what the file holds", "[inspect]") {
     CHECK(lines >= graph.tasks[0].regcfg_amount + 4);
 }
 
+TEST_CASE("texts of a file cannot break or steer what is printed", "[inspect]") {
+    auto model = digits();
+    const std::string bad("\x1b[2J\xff\xfe\n", 7);
+    model.graph.custom_string = bad;
+    for (auto& tensor : model.graph.tensors)
+        tensor.name = bad;
+    for (auto& node : model.graph.nodes) {
+        node.name = node.type = bad;
+        node.attributes[bad] = bad;
+    }
+    const auto text = render(model.report());
+    CHECK(text.find('\x1b') == std::string::npos);
+    CHECK_THAT(text, Catch::Contains("custom string: ?[2J"));
+}
+
 TEST_CASE("the disassembly names registers and the tensors they point at", "[inspect]") {
     const auto model = digits();
     const auto& item = model.graph.relocations.front();

@@ -8,6 +8,24 @@
 namespace rknpu::tools {
 namespace {
 
+/// JSON of anything in a file: texts there need not be UTF-8.
+std::string json(const Json& value) {
+    return value.dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
+/// Names are the file's: nothing in them may steer a terminal.
+void make_printable(Json& value) {
+    if (value.is_string()) {
+        auto& text = value.get_ref<std::string&>();
+        std::replace_if(
+            text.begin(), text.end(),
+            [](char c) { return static_cast<unsigned char>(c) < ' ' || c == '\x7f'; }, '?');
+    } else if (value.is_structured()) {
+        for (auto& item : value)
+            make_printable(item);
+    }
+}
+
 /// A value as it stands in a table; a dash for one that is not there.
 std::string text(const Json& object, const char* key) {
     const auto found = object.is_object() ? object.find(key) : object.end();
@@ -18,13 +36,13 @@ std::string text(const Json& object, const char* key) {
     if (found->is_number_float())
         return fmt::format("{:.7g}", found->get<double>());
     if (!found->is_array())
-        return found->dump();
+        return json(*found);
     std::string out;
     for (const auto& item : *found) {
         out += out.empty() ? "" : ",";
         out += item.is_number_float() ? fmt::format("{:.7g}", item.get<double>())
                : item.is_string()     ? item.get<std::string>()
-                                      : item.dump();
+                                      : json(item);
     }
     return "[" + out + "]";
 }
@@ -82,6 +100,9 @@ std::string summary(const Json& report) {
         text(model, "commands"), text(model, "relocations"), text(model, "shapes"));
     out += fmt::format("  weights {} bytes, internal tensors {} bytes\n",
                        text(model, "weight_bytes"), text(model, "arena_bytes"));
+    if (model.value("batch", 1u) > 1)
+        out += fmt::format("  {} pictures, for each of which the file's layers are there once\n",
+                           text(model, "batch"));
     if (const auto custom = text(model, "custom_string"); !custom.empty())
         out += "  custom string: " + custom + "\n";
     for (const auto& stream : list(model, "streams"))
@@ -119,7 +140,7 @@ std::string layers(const Json& report) {
     for (const auto& item : list(report, "layers")) {
         auto name = text(item, "name");
         if (item.contains("attributes"))
-            name += "  " + item["attributes"].dump();
+            name += "  " + json(item["attributes"]);
         table.add({text(item, "id"), text(item, "type"), text(item, "engine"), text(item, "inputs"),
                    text(item, "outputs"), text(item, "tasks"), name});
     }
@@ -223,7 +244,9 @@ std::string trace(const Json& report) {
 
 }  // namespace
 
-std::string render(const Json& report) {
+std::string render(const Json& whole) {
+    Json report = whole;
+    make_printable(report);
     if (report.contains("dump"))
         return dump(report);
     if (report.contains("trace"))
