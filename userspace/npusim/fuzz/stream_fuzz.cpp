@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: MIT
 // Fuzz target: register streams and chains of tasks of any content, decoded and executed on a
 // small memory.
+#include <algorithm>
 #include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <span>
 #include <vector>
 
 #include "bounded_runner.hpp"
@@ -113,7 +115,8 @@ void run_job(Input& input, Chip& chip, const npusim::SocConfig& soc) {
     for (uint32_t i = 0; i < kMaxTasks && !input.empty(); ++i) {
         auto words = next_stream(input);
         words.resize(std::min<size_t>(words.size(), kStreamBytes / 8));
-        std::memcpy(memory.data() + kStreams + i * kStreamBytes, words.data(), words.size() * 8);
+        std::ranges::copy(std::as_bytes(std::span(words)),
+                          memory.begin() + kStreams + i * kStreamBytes);
     }
     chip.npu->assert_reset(7, false);
     namespace pc = npuregs::pc;
