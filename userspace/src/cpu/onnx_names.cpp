@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: MIT
-// Operator types of the ONNX standard (domain ai.onnx, operator sets 1 to 21), whether there is an
-// implementation here or not.
+// Operator types of the ONNX standard (domain ai.onnx, operator sets 1 to 21 and RMSNormalization),
+// whether there is an implementation here or not.
 #include <algorithm>
 #include <array>
 
@@ -11,7 +11,7 @@ namespace rknpu::cpu {
 namespace {
 
 // Sorted, for the binary search.
-constexpr std::array<std::string_view, 193> kOnnxTypes = {
+constexpr std::array<std::string_view, 194> kOnnxTypes = {
     "Abs",
     "Acos",
     "Acosh",
@@ -133,6 +133,7 @@ constexpr std::array<std::string_view, 193> kOnnxTypes = {
     "QLinearConv",
     "QLinearMatMul",
     "QuantizeLinear",
+    "RMSNormalization",
     "RNN",
     "RandomNormal",
     "RandomNormalLike",

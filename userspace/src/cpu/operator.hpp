@@ -32,7 +32,8 @@ struct OpContext {
 /// How run() treats float16, bfloat16 and quantised integer tensors around an operator.
 enum class Numeric : std::uint8_t {
     kFloat,  // computed on real values: inputs become float32, results are rounded once
-    kMove,   // only moves elements: bytes as they are if all quantised inputs share one Quant
+    kMove,   // only moves elements: bytes as they are if all quantised inputs share one Quant and
+             // all real ones one type
     kOrder,  // needs only the order of elements: as kMove, but half floats are widened
     kRaw,    // the operator looks at quantisation itself
 };
@@ -52,6 +53,17 @@ struct Operator {
 
 /// The operator for an ONNX or vendor ("exSoftmax13") type name; null if there is none.
 const Operator* find(std::string_view type);
+
+/// An operator and the activation that a compiler has fused to it.
+struct Fused {
+    const Operator* op = nullptr;
+    const Operator* activation = nullptr;
+};
+
+/// The parts of "AddRelu" or "MulExSwish"; null if it is not an operator of two tensors and an
+/// activation, both without attributes. Files do not keep the attributes of fused layers where we
+/// could read them, so that "ConvRelu" or "AddClip" cannot be computed.
+Fused find_fused(std::string_view type);
 
 /// All ONNX type names that find() knows, vendor spellings not included.
 std::vector<std::string_view> operator_types();

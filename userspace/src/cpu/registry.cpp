@@ -34,8 +34,12 @@ constexpr std::array kFamilies = {
 
 /// Vendor names whose ONNX counterpart does not follow from cutting the prefix and the operator-set
 /// suffix off ("exSoftmax13" -> "Softmax").
-constexpr std::array<std::pair<std::string_view, std::string_view>, 2> kVendorNames = {{
+constexpr std::array<std::pair<std::string_view, std::string_view>, 6> kVendorNames = {{
     {"exNorm", "LayerNormalization"},
+    {"exLayerNorm", "LayerNormalization"},
+    {"exGroupNorm", "GroupNormalization"},
+    {"exRMSNorm", "RMSNormalization"},
+    {"exSiLU", "Swish"},
     {"exDataConvert", "DataConvert"},
 }};
 
@@ -68,6 +72,24 @@ const Operator* find(std::string_view type) {
     while (!type.empty() && is_digit(type.back()))
         type.remove_suffix(1);
     return find_exact(type);
+}
+
+Fused find_fused(std::string_view type) {
+    constexpr std::string_view kFirst[] = {"Add", "Sub", "Mul", "Div", "Max", "Min", "MatMul"};
+    constexpr std::string_view kThen[] = {"Relu", "Sigmoid",   "Tanh", "Swish",
+                                          "Mish", "HardSwish", "Gelu"};
+    for (std::string_view first : kFirst) {
+        if (!type.starts_with(first))
+            continue;
+        std::string_view rest = type.substr(first.size());
+        if (rest.starts_with("Ex"))
+            rest.remove_prefix(2);
+        for (std::string_view then : kThen) {
+            if (rest == then)
+                return {find_exact(first), find_exact(then)};
+        }
+    }
+    return {};
 }
 
 std::vector<std::string_view> operator_types() {

@@ -65,13 +65,28 @@ bool codes_are_alike(std::span<const TensorView> inputs) {
     return first == nullptr || !real;
 }
 
+/// True if the real numbers among the inputs have different types: a file of half floats may keep
+/// its constants as float32.
+bool floats_differ(std::span<const TensorView> inputs) {
+    DType first = DType::kNone;
+    for (const TensorView& t : inputs) {
+        if (!dtype_is_float(t.dtype))
+            continue;
+        if (first != DType::kNone && first != t.dtype)
+            return true;
+        first = t.dtype;
+    }
+    return false;
+}
+
 /// What the operator shall see instead of `t`; nothing if it may see it as it is.
-std::optional<DType> wanted_type(Numeric numeric, const TensorView& t, bool mixed_quant) {
+std::optional<DType> wanted_type(Numeric numeric, const TensorView& t, bool mixed_quant,
+                                 bool mixed_floats) {
     if (!t.present() || numeric == Numeric::kRaw)
         return std::nullopt;
     if (t.quant && (numeric == Numeric::kFloat || mixed_quant))
         return DType::kF32;
-    if (is_half(t.dtype) && numeric != Numeric::kMove)
+    if (is_half(t.dtype) && (numeric != Numeric::kMove || mixed_quant || mixed_floats))
         return DType::kF32;
     return std::nullopt;
 }
@@ -93,8 +108,9 @@ struct Prepared {
 Status prepare_inputs(const Operator& op, const OpContext& context, Prepared& out) {
     out.views.assign(context.inputs.begin(), context.inputs.end());
     const bool mixed = !codes_are_alike(context.inputs);
+    const bool floats = floats_differ(context.inputs);
     for (TensorView& view : out.views) {
-        const std::optional<DType> type = wanted_type(op.numeric, view, mixed);
+        const std::optional<DType> type = wanted_type(op.numeric, view, mixed, floats);
         if (!type && !misaligned(view))
             continue;
         if (type && is_half(view.dtype))

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 
 #include "../convert.hpp"
@@ -282,6 +283,32 @@ Status compute_bitshift(const OpContext& context) {
     return known ? Status{} : bad_type(context);
 }
 
+/// BitwiseAnd, BitwiseOr, BitwiseXor.
+template <typename F>
+Status compute_bitwise(const OpContext& context) {
+    bool known = false;
+    dispatch_numbers(context.inputs[0].dtype, [&]<typename T>(std::type_identity<T>) {
+        if constexpr (std::is_integral_v<T>) {
+            known = true;
+            zip<T, T, T>(context, context.inputs[0], context.inputs[1], context.outputs[0],
+                         [](T a, T b) -> T { return static_cast<T>(F{}(a, b)); });
+        }
+    });
+    return known ? Status{} : bad_type(context);
+}
+
+Status compute_bitwise_not(const OpContext& context) {
+    bool known = false;
+    dispatch_numbers(context.inputs[0].dtype, [&]<typename T>(std::type_identity<T>) {
+        if constexpr (std::is_integral_v<T>) {
+            known = true;
+            map<T, T>(context.inputs[0], context.outputs[0],
+                      [](T v) -> T { return static_cast<T>(~v); });
+        }
+    });
+    return known ? Status{} : bad_type(context);
+}
+
 constexpr std::size_t kMany = 1024;
 
 constexpr std::array kOps = {
@@ -293,6 +320,10 @@ constexpr std::array kOps = {
     Operator{"Pow", 2, 2, 1, Numeric::kFloat, infer_pow, compute_pow},
     Operator{"PRelu", 2, 2, 1, Numeric::kFloat, infer_prelu, compute_prelu},
     Operator{"BitShift", 2, 2, 1, Numeric::kRaw, infer_bitshift, compute_bitshift},
+    Operator{"BitwiseAnd", 2, 2, 1, Numeric::kRaw, infer_binary, compute_bitwise<std::bit_and<>>},
+    Operator{"BitwiseOr", 2, 2, 1, Numeric::kRaw, infer_binary, compute_bitwise<std::bit_or<>>},
+    Operator{"BitwiseXor", 2, 2, 1, Numeric::kRaw, infer_binary, compute_bitwise<std::bit_xor<>>},
+    Operator{"BitwiseNot", 1, 1, 1, Numeric::kRaw, infer_same, compute_bitwise_not},
     Operator{"Max", 1, kMany, 1, Numeric::kFloat, infer_variadic, fold<Max>},
     Operator{"Min", 1, kMany, 1, Numeric::kFloat, infer_variadic, fold<Min>},
     Operator{"Sum", 1, kMany, 1, Numeric::kFloat, infer_variadic, fold<Add>},

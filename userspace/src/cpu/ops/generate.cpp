@@ -296,7 +296,7 @@ constexpr std::array kOps = {
              compute_constant_of_shape},
     Operator{"Range", 3, 3, 1, Numeric::kFloat, infer_range, compute_range},
     Operator{"EyeLike", 1, 1, 1, Numeric::kRaw, infer_eye_like, compute_eye_like},
-    Operator{"OneHot", 3, 3, 1, Numeric::kRaw, infer_one_hot, compute_one_hot},
+    Operator{"OneHot", 3, 3, 1, Numeric::kMove, infer_one_hot, compute_one_hot},
     Operator{"Trilu", 1, 2, 1, Numeric::kFloat, infer_trilu, compute_trilu},
     Operator{"NonZero", 1, 1, 1, Numeric::kFloat, infer_nonzero, compute_nonzero},
 };

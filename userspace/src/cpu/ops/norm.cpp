@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
-// Normalisations: BatchNormalization, InstanceNormalization, LayerNormalization, LpNormalization,
-// MeanVarianceNormalization and LRN. Means and variances are kept in double.
+// Normalisations: BatchNormalization, InstanceNormalization, GroupNormalization,
+// LayerNormalization, RMSNormalization, LpNormalization, MeanVarianceNormalization and LRN. Means
+// and variances are kept in double.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -163,6 +164,59 @@ Status compute_instance(const OpContext& context) {
     return {};
 }
 
+// --- GroupNormalization: inputs X, scale, B, with one number per group (operator set 18) or
+// channel
+
+Status group_count(const OpContext& context, std::int64_t& groups) {
+    groups = 0;
+    RKNPU_CPU_TRY(attr(context, "num_groups", groups));
+    const Dims& dims = context.inputs[0].dims;
+    if (dims.rank() < 2 || groups < 1 || dims[1] % groups != 0)
+        return fail(context, StatusCode::kInvalidAttribute, "num_groups ", groups,
+                    " does not divide the channels of ", dims.text());
+    return {};
+}
+
+Status infer_group(const OpContext& context, std::vector<TensorInfo>& outputs) {
+    RKNPU_CPU_TRY(want_float(context));
+    std::int64_t groups = 0;
+    RKNPU_CPU_TRY(group_count(context, groups));
+    for (std::size_t i : {1, 2}) {
+        if (context.inputs[i].elements() != groups)
+            RKNPU_CPU_TRY(want_channels(context, i, context.inputs[0].dims[1]));
+    }
+    return infer_same(context, outputs);
+}
+
+Status compute_group(const OpContext& context) {
+    std::int64_t groups = 0;
+    float epsilon = 1e-5F;
+    RKNPU_CPU_TRY(group_count(context, groups));
+    RKNPU_CPU_TRY(attr(context, "epsilon", epsilon));
+    const TensorView& in = context.inputs[0];
+    const std::int64_t channels = in.dims[1];
+    const std::int64_t plane = in.dims.product(2, in.dims.rank());
+    const std::int64_t n = channels / groups * plane;
+    const float* x = in.as<float>().data();
+    float* y = context.outputs[0].as<float>().data();
+    const auto number = [&](std::size_t input, std::int64_t group, std::int64_t channel) {
+        const TensorView& t = context.inputs[input];
+        return t.as<float>()[static_cast<std::size_t>(t.elements() == groups ? group : channel)];
+    };
+    for (std::int64_t i = 0; n != 0 && i < in.dims[0] * groups; ++i) {
+        const std::int64_t group = i % groups;
+        const Moments m = moments(x + i * n, n);
+        const double inverse = 1.0 / std::sqrt(m.variance + epsilon);
+        for (std::int64_t k = 0; k < n; ++k) {
+            const std::int64_t channel = group * (channels / groups) + k / plane;
+            y[i * n + k] =
+                static_cast<float>((x[i * n + k] - m.mean) * inverse * number(1, group, channel) +
+                                   number(2, group, channel));
+        }
+    }
+    return {};
+}
+
 // --- LayerNormalization: inputs X, Scale, B (optional; the vendor's exNorm may lack Scale too)
 
 Status layer_axis(const OpContext& context, std::size_t& axis) {
@@ -216,6 +270,39 @@ Status compute_layer(const OpContext& context) {
         if (context.wants(2))
             context.outputs[2].as<float>()[static_cast<std::size_t>(r)] =
                 static_cast<float>(inverse);
+    }
+    return {};
+}
+
+// --- RMSNormalization: inputs X, scale (optional)
+
+Status infer_rms(const OpContext& context, std::vector<TensorInfo>& outputs) {
+    RKNPU_CPU_TRY(want_float(context));
+    std::size_t axis = 0;
+    RKNPU_CPU_TRY(layer_axis(context, axis));
+    const Dims& dims = context.inputs[0].dims;
+    if (context.has(1))
+        RKNPU_CPU_TRY(want_channels(context, 1, dims.product(axis, dims.rank())));
+    return infer_same(context, outputs);
+}
+
+Status compute_rms(const OpContext& context) {
+    std::size_t axis = 0;
+    float epsilon = 1e-5F;
+    RKNPU_CPU_TRY(layer_axis(context, axis));
+    RKNPU_CPU_TRY(attr(context, "epsilon", epsilon));
+    const TensorView& in = context.inputs[0];
+    const std::int64_t n = in.dims.product(axis, in.dims.rank());
+    const float* scale = context.has(1) ? context.inputs[1].as<float>().data() : nullptr;
+    const float* x = in.as<float>().data();
+    float* y = context.outputs[0].as<float>().data();
+    for (std::int64_t r = 0; n != 0 && r < in.dims.product(0, axis); ++r) {
+        double squares = 0;
+        for (std::int64_t i = 0; i < n; ++i)
+            squares += double{x[r * n + i]} * x[r * n + i];
+        const double inverse = 1.0 / std::sqrt(squares / static_cast<double>(n) + epsilon);
+        for (std::int64_t i = 0; i < n; ++i)
+            y[r * n + i] = static_cast<float>(x[r * n + i] * inverse * (scale ? scale[i] : 1.0F));
     }
     return {};
 }
@@ -334,6 +421,8 @@ Status compute_lrn(const OpContext& context) {
 constexpr std::array kOps = {
     Operator{"BatchNormalization", 5, 5, 3, Numeric::kFloat, infer_batch, compute_batch},
     Operator{"InstanceNormalization", 3, 3, 1, Numeric::kFloat, infer_instance, compute_instance},
+    Operator{"GroupNormalization", 3, 3, 1, Numeric::kFloat, infer_group, compute_group},
+    Operator{"RMSNormalization", 1, 2, 1, Numeric::kFloat, infer_rms, compute_rms},
     Operator{"LayerNormalization", 1, 3, 3, Numeric::kFloat, infer_layer, compute_layer},
     Operator{"LpNormalization", 1, 1, 1, Numeric::kFloat, infer_float, compute_lp},
     Operator{"MeanVarianceNormalization", 1, 1, 1, Numeric::kFloat, infer_float, compute_mvn},

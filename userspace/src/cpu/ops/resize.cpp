@@ -123,9 +123,9 @@ Status read_scales(const OpContext& context, std::size_t input, Settings& s) {
     return {};
 }
 
-Status read_sizes(const OpContext& context, Settings& s) {
+Status read_sizes(const OpContext& context, std::size_t input, Settings& s) {
     std::vector<std::int64_t> sizes;
-    RKNPU_CPU_TRY(read_ints(context, 3, sizes));
+    RKNPU_CPU_TRY(read_ints(context, input, sizes));
     if (sizes.size() != s.axes.size())
         return fail(context, StatusCode::kInvalidShape, "wants ", s.axes.size(), " sizes, got ",
                     sizes.size());
@@ -169,18 +169,40 @@ Status read_roi(const OpContext& context, Settings& s) {
     return {};
 }
 
+/// Where scales and sizes are.
+struct Places {
+    std::size_t scales;
+    std::size_t sizes;
+};
+
+/// A file may leave absent inputs out, so that the others move to the front. A region has two
+/// numbers per axis, scales are real, sizes are integers: they cannot be mistaken.
+Places find_places(const OpContext& context, const Settings& s) {
+    const auto given = [&](std::size_t i) {
+        return context.has(i) && context.inputs[i].elements() != 0;
+    };
+    if (is_old(context))
+        return {1, kMaxRank};
+    if (given(2) || given(3) || !given(1) ||
+        context.inputs[1].elements() != static_cast<std::int64_t>(s.axes.size()))
+        return {2, 3};
+    const DType type = context.inputs[1].dtype;
+    const bool integers = type == DType::kI64 || type == DType::kI32;
+    return integers ? Places{kMaxRank, 1} : Places{1, kMaxRank};
+}
+
 Status read_settings(const OpContext& context, Settings& s) {
     s.out = context.inputs[0].dims;
     s.scale.fill(1.0);
     s.roi_end.fill(1.0);
     RKNPU_CPU_TRY(read_names(context, s));
     RKNPU_CPU_TRY(read_axes(context, s));
-    const bool old = is_old(context);
-    if (!old && context.has(3) && context.inputs[3].elements() != 0)
-        RKNPU_CPU_TRY(read_sizes(context, s));
+    const Places places = find_places(context, s);
+    if (context.has(places.sizes) && context.inputs[places.sizes].elements() != 0)
+        RKNPU_CPU_TRY(read_sizes(context, places.sizes, s));
     else
-        RKNPU_CPU_TRY(read_scales(context, old ? 1 : 2, s));
-    if (!old && s.coordinates == Coordinates::kTfCropAndResize)
+        RKNPU_CPU_TRY(read_scales(context, places.scales, s));
+    if (!is_old(context) && s.coordinates == Coordinates::kTfCropAndResize)
         RKNPU_CPU_TRY(read_roi(context, s));
     return check_size(context, s.out);
 }

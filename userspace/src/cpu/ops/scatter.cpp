@@ -155,10 +155,11 @@ Status compute_scatter_nd(const OpContext& context) {
     return {};
 }
 
+// Real numbers, not codes: updates may be added or multiplied.
 constexpr std::array kOps = {
-    Operator{"ScatterElements", 3, 3, 1, Numeric::kMove, infer_scatter, compute_scatter_elements},
-    Operator{"Scatter", 3, 3, 1, Numeric::kMove, infer_scatter, compute_scatter_elements},
-    Operator{"ScatterND", 3, 3, 1, Numeric::kMove, infer_scatter, compute_scatter_nd},
+    Operator{"ScatterElements", 3, 3, 1, Numeric::kFloat, infer_scatter, compute_scatter_elements},
+    Operator{"Scatter", 3, 3, 1, Numeric::kFloat, infer_scatter, compute_scatter_elements},
+    Operator{"ScatterND", 3, 3, 1, Numeric::kFloat, infer_scatter, compute_scatter_nd},
 };
 
 }  // namespace

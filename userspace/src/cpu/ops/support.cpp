@@ -66,6 +66,10 @@ Status read_floats(const OpContext& context, std::size_t input, std::vector<floa
         const auto v = t.as<T>();
         std::ranges::transform(v, out.begin(), [](T x) { return cast_saturate<float>(x); });
     });
+    for (float& value : out) {
+        if (t.quant)
+            value = t.quant->scale * (value - static_cast<float>(t.quant->zero_point));
+    }
     return {};
 }
 

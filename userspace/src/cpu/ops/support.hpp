@@ -38,7 +38,7 @@ Status normalize_axes(const OpContext& context, std::span<const std::int64_t> ax
 /// The elements of an integer input (int32 or int64) as int64; kNeedsData if not known yet.
 Status read_ints(const OpContext& context, std::size_t input, std::vector<std::int64_t>& out);
 
-/// The elements of a numeric input as float; kNeedsData if not known yet.
+/// The elements of a numeric input as float, codes as what they mean; kNeedsData if not known yet.
 Status read_floats(const OpContext& context, std::size_t input, std::vector<float>& out);
 
 /// A list that newer opsets pass as input `input` and older ones as attribute `name`. `present`

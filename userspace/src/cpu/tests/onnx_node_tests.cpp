@@ -252,7 +252,9 @@ Result run_case(const fs::path& dir) {
     for (const auto& list : {model.inputs, model.outputs}) {
         for (const OnnxValue& value : list) {
             if (value.dtype == DType::kNone)
-                return skipped(cat("'", value.name, "' is a string, sequence or optional"));
+                return skipped(
+                    cat("'", value.name,
+                        "' is a string, sequence or optional: .rknn files have no such tensors"));
         }
     }
     unsigned sets = 0;
@@ -271,6 +273,200 @@ Result run_case(const fs::path& dir) {
     return sets != 0 ? Result{Result::Kind::kPassed, ""} : skipped("no test data beside the model");
 }
 
+// ---- the same cases on quantised and half-float tensors
+
+/// A type that .rknn files store real values in.
+struct Variant {
+    const char* name;
+    DType dtype;
+};
+constexpr Variant kVariants[] = {
+    {"int8", DType::kI8}, {"uint8", DType::kU8}, {"int16", DType::kI16}, {"float16", DType::kF16}};
+
+std::pair<std::int32_t, std::int32_t> range_of(DType dtype) {
+    return dtype == DType::kI8   ? std::pair(-128, 127)
+           : dtype == DType::kU8 ? std::pair(0, 255)
+                                 : std::pair(-32768, 32767);
+}
+
+/// As a compiler chooses it: the range of the finite values, with zero in it.
+Quant quant_for(const Tensor& reals, DType dtype) {
+    float low = 0;
+    float high = 0;
+    for (const float v : reals.view().as<float>()) {
+        low = std::isfinite(v) ? std::min(low, v) : low;
+        high = std::isfinite(v) ? std::max(high, v) : high;
+    }
+    const auto [first, last] = range_of(dtype);
+    const float width = high / 2 - low / 2;
+    const float scale = width > 1e-30F ? width * 2 / static_cast<float>(last - first) : 1.0F;
+    const auto zero = static_cast<std::int32_t>(std::lround(-low / scale)) + first;
+    return {std::isfinite(scale) ? scale : 1e30F, std::clamp(zero, first, last)};
+}
+
+/// One call of the operator; inputs of the ones that are absent are empty tensors.
+Status run_once(const OnnxModel& model, const std::vector<Tensor>& inputs, bool reference,
+                const std::vector<TensorInfo>* wanted, std::vector<Tensor>& outputs) {
+    const OnnxNode& node = model.nodes.front();
+    std::vector<TensorView> views;
+    for (const Tensor& tensor : inputs)
+        views.push_back(tensor.present() ? tensor.view() : TensorView{});
+    OpContext context;
+    context.type = node.type;
+    context.attributes = &node.attributes;
+    context.opset = static_cast<int>(std::clamp<std::int64_t>(model.opset, 1, 1000));
+    context.inputs = views;
+    context.reference = reference;
+    context.output_count = node.outputs.size();
+    const Operator* op = find(node.type);
+    std::vector<TensorInfo> infos;
+    if (wanted != nullptr)
+        infos = *wanted;
+    else
+        RKNPU_CPU_TRY(infer(*op, context, infos));
+    outputs.clear();
+    outputs.resize(infos.size());
+    std::vector<MutTensorView> targets(infos.size());
+    for (std::size_t i = 0; i < infos.size(); ++i) {
+        if (i >= node.outputs.size() || node.outputs[i].empty())
+            continue;
+        RKNPU_CPU_TRY(Tensor::create(infos[i], outputs[i]));
+        targets[i] = outputs[i].mut_view();
+    }
+    context.outputs = targets;
+    return run(*op, context);
+}
+
+/// Distance in codes; for halves in bits of equal sign.
+std::string compare_codes(const Tensor& got, const Tensor& expected) {
+    const DType dtype = expected.info().dtype;
+    const auto at = [dtype](const Tensor& t, std::size_t i) -> std::int32_t {
+        if (dtype == DType::kI8)
+            return t.view().as<std::int8_t>()[i];
+        if (dtype == DType::kU8)
+            return t.view().as<std::uint8_t>()[i];
+        if (dtype == DType::kI16)
+            return t.view().as<std::int16_t>()[i];
+        const std::uint16_t bits = t.view().as<std::uint16_t>()[i];
+        const auto magnitude = static_cast<std::int32_t>(bits & 0x7fff);
+        return (bits & 0x8000) != 0 ? -magnitude : magnitude;
+    };
+    for (std::int64_t i = 0; i < expected.info().elements(); ++i) {
+        const auto a = at(got, static_cast<std::size_t>(i));
+        const auto b = at(expected, static_cast<std::size_t>(i));
+        if (std::abs(a - b) > 1)
+            return cat("element ", i, " is code ", a, ", the float operator's is ", b);
+    }
+    return "";
+}
+
+/// The case with every float32 tensor as `variant`. The oracle is the operator on float32 tensors
+/// of the same values, its result rounded once.
+Result run_variant_set(const OnnxModel& model, const fs::path& dir, const Variant& variant) {
+    std::vector<Tensor> given;
+    if (const std::string why = load_set(dir, "input", given); !why.empty())
+        return skipped(why);
+    std::vector<Tensor> reals;
+    std::vector<Tensor> codes;
+    bool any = false;
+    std::size_t next = 0;
+    for (const std::string& name : model.nodes.front().inputs) {
+        Tensor real;
+        Tensor code;
+        const auto initializer = model.initializers.find(name);
+        Tensor* from = nullptr;
+        Tensor copy;
+        if (initializer != model.initializers.end()) {
+            if (!initializer->second.clone(copy).ok())
+                return skipped("no memory");
+            from = &copy;
+        } else {
+            const auto found = std::ranges::find(model.inputs, name, &OnnxValue::name);
+            next = static_cast<std::size_t>(found - model.inputs.begin());
+            from = found != model.inputs.end() && next < given.size() ? &given[next] : nullptr;
+        }
+        if (from != nullptr && from->info().dtype == DType::kF32) {
+            any = true;
+            const bool half = variant.dtype == DType::kF16;
+            TensorInfo info{variant.dtype, from->info().dims, std::nullopt};
+            if (!half)
+                info.quant = quant_for(*from, variant.dtype);
+            if (!Tensor::create(info, code).ok() || !convert(from->view(), code.mut_view()).ok() ||
+                !Tensor::create(from->info(), real).ok() ||
+                !convert(code.view(), real.mut_view()).ok())
+                return failed("cannot be converted");
+        } else if (from != nullptr) {
+            if (!from->clone(real).ok() || !from->clone(code).ok())
+                return skipped("no memory");
+        }
+        reals.push_back(std::move(real));
+        codes.push_back(std::move(code));
+    }
+    if (!any)
+        return skipped("no float32 input");
+    std::vector<Tensor> oracle;
+    if (const Status status = run_once(model, reals, true, nullptr, oracle); !status.ok())
+        return skipped(cat("a parameter is out of range once it is a code: ", status.text()));
+    std::vector<Tensor> wanted(oracle.size());
+    std::vector<TensorInfo> infos;
+    for (std::size_t i = 0; i < oracle.size(); ++i) {
+        TensorInfo info = oracle[i].info();
+        const bool is_real = info.dtype == DType::kF32;
+        if (is_real) {
+            info.dtype = variant.dtype;
+            if (variant.dtype != DType::kF16)
+                info.quant = quant_for(oracle[i], variant.dtype);
+        }
+        infos.push_back(info);
+        if (!info.present())
+            continue;
+        if (!Tensor::create(info, wanted[i]).ok() ||
+            !convert(oracle[i].view(), wanted[i].mut_view()).ok())
+            return failed("the float result cannot be converted");
+    }
+    for (const bool reference : {false, true}) {
+        std::vector<Tensor> got;
+        if (const Status status = run_once(model, codes, reference, &infos, got); !status.ok())
+            return failed(status.text());
+        for (std::size_t i = 0; i < wanted.size(); ++i) {
+            if (!wanted[i].present())
+                continue;
+            const bool is_real = oracle[i].info().dtype == DType::kF32;
+            const std::string why =
+                is_real ? compare_codes(got[i], wanted[i]) : compare(got[i], wanted[i]);
+            if (!why.empty())
+                return failed(cat("output ", i, ": ", why));
+        }
+    }
+    return {Result::Kind::kPassed, ""};
+}
+
+/// Operators whose result is a code already: what their float inputs are is part of what they do.
+const std::set<std::string, std::less<>> kNoVariant = {
+    "QuantizeLinear", "DequantizeLinear", "DynamicQuantizeLinear", "QLinearConv",
+    "QLinearMatMul",  "ConvInteger",      "MatMulInteger",         "Cast",
+    "CastLike",       "Constant"};
+
+const std::set<std::string, std::less<>> kNoRealNumbers = {"Not", "And", "Or", "Shape"};
+
+Result run_variant(const fs::path& dir, const Variant& variant) {
+    OnnxModel model;
+    if (!parse_onnx_model(read_file(dir / "model.onnx"), model).ok() || model.nodes.size() != 1 ||
+        !onnx_missing_operator(model).empty())
+        return skipped("not one operator that is here");
+    if (kNoVariant.contains(model.nodes.front().type))
+        return skipped("its types are what it is about");
+    Result result = skipped("no test data beside the model");
+    for (const fs::directory_entry& entry : fs::directory_iterator(dir)) {
+        if (!entry.is_directory())
+            continue;
+        result = run_variant_set(model, entry.path(), variant);
+        if (result.kind != Result::Kind::kPassed)
+            return result;
+    }
+    return result;
+}
+
 struct Counts {
     unsigned passed = 0;
     unsigned failed = 0;
@@ -285,6 +481,10 @@ struct Counts {
 
 /// Cases whose every node is one of the promised operators, of all folders.
 Counts promised_counts;
+/// The skipped ones of them, with reasons.
+std::vector<std::string> promised_skips;
+Counts variant_counts[std::size(kVariants)];
+std::map<std::string, unsigned, std::less<>> variant_cases;  // passed, by operator
 
 /// True for cases of promised operators only. Strings are not promised: .rknn files have none.
 bool is_promised(const fs::path& dir) {
@@ -294,6 +494,13 @@ bool is_promised(const fs::path& dir) {
     return std::ranges::all_of(model.nodes, [](const OnnxNode& node) {
         return node.type == "Constant" || kPromised.contains(node.type);
     });
+}
+
+std::string operator_of(const fs::path& dir) {
+    OnnxModel model;
+    return parse_onnx_model(read_file(dir / "model.onnx"), model).ok() && !model.nodes.empty()
+               ? model.nodes.front().type
+               : "";
 }
 
 Counts run_folder(const fs::path& folder) {
@@ -306,8 +513,20 @@ Counts run_folder(const fs::path& folder) {
     for (const fs::path& path : cases) {
         const Result result = run_case(path);
         const std::string name = path.filename().string();
-        if (is_promised(path))
+        if (is_promised(path)) {
             promised_counts.add(result.kind);
+            if (result.kind == Result::Kind::kSkipped)
+                promised_skips.push_back(cat(name, ": ", result.reason));
+        }
+        for (std::size_t v = 0; v < std::size(kVariants); ++v) {
+            const Result other = run_variant(path, kVariants[v]);
+            variant_counts[v].add(other.kind);
+            if (other.kind == Result::Kind::kFailed)
+                std::printf("FAIL %s on %s: %s\n", name.c_str(), kVariants[v].name,
+                            other.reason.c_str());
+            else if (other.kind == Result::Kind::kPassed)
+                ++variant_cases[operator_of(path)];
+        }
         if (result.kind == Result::Kind::kPassed) {
             ++counts.passed;
         } else if (result.kind == Result::Kind::kFailed) {
@@ -354,7 +573,20 @@ int main(int argc, char** argv) {
     }
     std::printf("ONNX backend tests: %u passed, %u failed, %u skipped\n", total.passed,
                 total.failed, total.skipped);
-    std::printf("of these, promised operators only: %u passed, %u failed, %u skipped\n",
+    bool good = total.failed == 0 && total.passed != 0;
+    for (std::size_t v = 0; v < std::size(kVariants); ++v) {
+        std::printf("the same on %s tensors: %u passed, %u failed\n", kVariants[v].name,
+                    variant_counts[v].passed, variant_counts[v].failed);
+        good = good && variant_counts[v].failed == 0 && variant_counts[v].passed != 0;
+    }
+    for (const std::string& type : kPromised) {
+        if (!variant_cases.contains(type) && !kNoVariant.contains(type) &&
+            !kNoRealNumbers.contains(type) && find(type) != nullptr)
+            std::printf("no case of %s on such tensors\n", type.c_str());
+    }
+    std::printf("of the float cases, promised operators only: %u passed, %u failed, %u skipped\n",
                 promised_counts.passed, promised_counts.failed, promised_counts.skipped);
-    return total.failed == 0 && total.passed != 0 ? 0 : 1;
+    for (const std::string& skip : promised_skips)
+        std::printf("promised, skipped: %s\n", skip.c_str());
+    return good ? 0 : 1;
 }

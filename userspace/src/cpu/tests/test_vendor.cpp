@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: MIT
 // What .rknn files ask of the operators: vendor names, int8 and float16 tensors, hostile input.
+#include <algorithm>
 #include <cmath>
 #include <cstring>
+#include <tuple>
 
 #include "cpu/convert.hpp"
 #include "cpu/fp16.hpp"
@@ -20,6 +22,120 @@ TEST_CASE("vendor names find their ONNX operator", "[cpu][vendor]") {
     REQUIRE(find("exDataConvert") != nullptr);
     CHECK(find("exNothingLikeIt") == nullptr);
     CHECK(find("xSoftmax13") == nullptr);
+}
+
+TEST_CASE("fused layers of two tensors and an activation have both parts", "[cpu][vendor]") {
+    for (const auto& [name, first, then] :
+         {std::tuple("AddRelu", "Add", "Relu"), std::tuple("MulExSwish", "Mul", "Swish"),
+          std::tuple("SubSigmoid", "Sub", "Sigmoid"), std::tuple("MatMulGelu", "MatMul", "Gelu")}) {
+        const Fused fused = find_fused(name);
+        CHECK(fused.op == find(first));
+        CHECK(fused.activation == find(then));
+    }
+    // Their attributes are not known, or they are no such thing.
+    for (const char* name :
+         {"ConvRelu", "AddClip", "Add", "AddExAdd", "MulLeakyRelu", "AddReluRelu"})
+        CHECK(find_fused(name).op == nullptr);
+}
+
+TEST_CASE("half floats and float32 meet where elements are only moved", "[cpu][vendor]") {
+    const Tensor half =
+        make<std::uint16_t>(DType::kF16, {2}, {fp32_to_fp16(1.5F), fp32_to_fp16(-2)});
+    const Tensor full = floats({2}, {0.25F, 8});
+    const TensorInfo wanted{DType::kF16, {4}, {}};
+    Attributes axis;
+    axis.set("axis", std::int64_t{0});
+    const Tensor joined = result("Concat", axis, {&half, &full}, false, &wanted);
+    const auto bits = joined.view().as<std::uint16_t>();
+    CHECK(fp16_to_fp32(bits[0]) == 1.5F);
+    CHECK(fp16_to_fp32(bits[3]) == 8.0F);
+    const Tensor condition = make<std::uint8_t>(DType::kBool, {2}, {0, 1});
+    const TensorInfo pair{DType::kF16, {2}, {}};
+    const Tensor chosen = result("Where", {}, {&condition, &full, &half}, false, &pair);
+    CHECK(fp16_to_fp32(chosen.view().as<std::uint16_t>()[0]) == 1.5F);
+    CHECK(fp16_to_fp32(chosen.view().as<std::uint16_t>()[1]) == 8.0F);
+    const Tensor codes = make<std::int8_t>(DType::kI8, {2}, {4, -6}, Quant{0.5F, 0});
+    const Tensor mixed = result("Concat", axis, {&half, &codes}, false, &wanted);
+    CHECK(fp16_to_fp32(mixed.view().as<std::uint16_t>()[2]) == 2.0F);
+    CHECK(fp16_to_fp32(mixed.view().as<std::uint16_t>()[3]) == -3.0F);
+}
+
+TEST_CASE("Resize finds scales and sizes when absent inputs are left out", "[cpu][vendor]") {
+    const Tensor x = floats({1, 1, 2, 2}, {1, 2, 3, 4});
+    const Tensor scales = floats({4}, {1, 1, 2, 2});
+    const Tensor sizes = ints({1, 1, 4, 4});
+    const Tensor wanted = result("Resize", {}, {&x, nullptr, &scales});
+    REQUIRE(wanted.info().dims == Dims{1, 1, 4, 4});
+    for (const Tensor* what : {&scales, &sizes}) {
+        const Tensor got = result("Resize", {}, {&x, what});
+        REQUIRE(got.info().dims == wanted.info().dims);
+        CHECK(std::ranges::equal(got.bytes(), wanted.bytes()));
+    }
+    // A region alone tells no size.
+    const Tensor region = floats({8}, {0, 0, 0, 0, 1, 1, 1, 1});
+    std::vector<Tensor> outputs;
+    CHECK_FALSE(call("Resize", {}, {&x, &region}, outputs).ok());
+}
+
+TEST_CASE("GroupNormalization takes a number for each group or for each channel", "[cpu]") {
+    std::mt19937 rng(8);
+    for (int round = 0; round < 30; ++round) {
+        const std::int64_t groups = 1 + rng() % 3;
+        const std::int64_t each = 1 + rng() % 3;
+        const std::int64_t channels = groups * each;
+        const std::int64_t width = 1 + rng() % 9;
+        const Tensor x = random_floats(rng, {2, channels, width});
+        const Tensor scale = random_floats(rng, {channels});
+        const Tensor bias = random_floats(rng, {channels});
+        Attributes attributes;
+        attributes.set("num_groups", groups);
+        const Tensor y = result("GroupNormalization", attributes, {&x, &scale, &bias});
+        // One group is a plane of its own for InstanceNormalization.
+        const Tensor planes =
+            make<float>(DType::kF32, {2, groups, each * width},
+                        {x.view().as<float>().begin(), x.view().as<float>().end()});
+        const Tensor ones = floats({groups}, std::vector<float>(groups, 1));
+        const Tensor zeros = floats({groups}, std::vector<float>(groups, 0));
+        const Tensor plain = result("InstanceNormalization", {}, {&planes, &ones, &zeros});
+        for (std::int64_t i = 0; i < x.info().elements(); ++i) {
+            const auto channel = static_cast<std::size_t>(i / width % channels);
+            const float wanted = plain.view().as<float>()[i] * scale.view().as<float>()[channel] +
+                                 bias.view().as<float>()[channel];
+            CHECK(y.view().as<float>()[i] == Approx(wanted).margin(1e-5));
+        }
+        const Tensor of_groups = result("GroupNormalization", attributes, {&x, &ones, &zeros});
+        for (std::int64_t i = 0; i < x.info().elements(); ++i)
+            CHECK(of_groups.view().as<float>()[i] ==
+                  Approx(plain.view().as<float>()[i]).margin(1e-5));
+    }
+}
+
+TEST_CASE("RMSNormalization divides by the root of the mean square", "[cpu]") {
+    const Tensor x = floats({2, 2}, {3, 4, -1, 1});
+    const Tensor scale = floats({2}, {1, 2});
+    Attributes attributes;
+    attributes.set("epsilon", 0.0F);
+    const Tensor y = result("RMSNormalization", attributes, {&x, &scale});
+    const auto v = y.view().as<float>();
+    CHECK(v[0] == Approx(3 / std::sqrt(12.5)));
+    CHECK(v[1] == Approx(8 / std::sqrt(12.5)));
+    CHECK(v[2] == Approx(-1));
+    CHECK(v[3] == Approx(2));
+}
+
+TEST_CASE("bitwise operators work on integers alone", "[cpu]") {
+    const Tensor a = make<std::int32_t>(DType::kI32, {3}, {0b1100, -1, 7});
+    const Tensor b = make<std::int32_t>(DType::kI32, {1}, {0b1010});
+    const auto first = [&](const char* type) {
+        return result(type, {}, {&a, &b}).view().as<std::int32_t>()[0];
+    };
+    CHECK(first("BitwiseAnd") == 0b1000);
+    CHECK(first("BitwiseOr") == 0b1110);
+    CHECK(first("BitwiseXor") == 0b0110);
+    CHECK(result("BitwiseNot", {}, {&a}).view().as<std::int32_t>()[1] == 0);
+    const Tensor real = floats({1}, {1});
+    std::vector<Tensor> outputs;
+    CHECK_FALSE(call("BitwiseNot", {}, {&real}, outputs).ok());
 }
 
 TEST_CASE("exSoftmax13 normalises the last axis whatever the operator set", "[cpu][vendor]") {
@@ -109,6 +225,77 @@ TEST_CASE("misaligned tensors are read and written", "[cpu][vendor]") {
     float got[3];
     std::memcpy(got, memory + 33, sizeof(got));
     CHECK(got[2] == -3.0F);
+}
+
+namespace {
+
+/// The operator on codes or half floats against the operator on float32 tensors of the same values,
+/// rounded once. The ONNX cases have no float32 tensors for these operators.
+void check_variants(std::string_view type, const Attributes& attributes,
+                    const std::vector<const Tensor*>& reals, std::size_t parameters = 0) {
+    for (const DType dtype : {DType::kI8, DType::kU8, DType::kI16, DType::kF16}) {
+        std::vector<Tensor> kept(2 * reals.size());
+        std::vector<const Tensor*> codes;
+        std::vector<const Tensor*> widened;
+        for (std::size_t i = 0; i < reals.size(); ++i) {
+            if (i + parameters >= reals.size()) {
+                codes.push_back(reals[i]);
+                widened.push_back(reals[i]);
+                continue;
+            }
+            TensorInfo info{dtype, reals[i]->info().dims, {}};
+            if (dtype != DType::kF16)
+                info.quant =
+                    Quant{dtype == DType::kI16 ? 1e-4F : 0.02F, dtype == DType::kU8 ? 128 : 0};
+            REQUIRE(Tensor::create(info, kept[2 * i]).ok());
+            REQUIRE(convert(reals[i]->view(), kept[2 * i].mut_view()).ok());
+            REQUIRE(Tensor::create(reals[i]->info(), kept[2 * i + 1]).ok());
+            REQUIRE(convert(kept[2 * i].view(), kept[2 * i + 1].mut_view()).ok());
+            codes.push_back(&kept[2 * i]);
+            widened.push_back(&kept[2 * i + 1]);
+        }
+        const Tensor oracle = result(type, attributes, widened, true);
+        TensorInfo info = oracle.info();
+        if (info.dtype == DType::kF32) {
+            info.dtype = dtype;
+            if (dtype != DType::kF16)
+                info.quant =
+                    Quant{dtype == DType::kI16 ? 1e-3F : 0.1F, dtype == DType::kU8 ? 100 : 3};
+        }
+        Tensor wanted;
+        REQUIRE(Tensor::create(info, wanted).ok());
+        REQUIRE(convert(oracle.view(), wanted.mut_view()).ok());
+        for (const bool reference : {false, true}) {
+            const Tensor got = result(type, attributes, codes, reference, &info);
+            INFO(type << " on " << dtype_name(dtype));
+            REQUIRE(std::ranges::equal(got.bytes(), wanted.bytes()));
+        }
+    }
+}
+
+}  // namespace
+
+TEST_CASE("operators without such ONNX cases on codes and half floats", "[cpu][variants]") {
+    std::mt19937 rng(12);
+    for (int round = 0; round < 25; ++round) {
+        const auto size = [&] { return static_cast<std::int64_t>(1 + rng() % 6); };
+        const Dims dims{size(), size(), size()};
+        const Tensor x = random_floats(rng, dims);
+        const Tensor y = random_floats(rng, dims);
+        for (const char* type : {"Mish", "Gelu", "Swish", "HardSwish"})
+            check_variants(type, {}, {&x});
+        Attributes tanh_form;
+        tanh_form.set("approximate", std::string("tanh"));
+        check_variants("Gelu", tanh_form, {&x});
+        check_variants("Equal", {}, {&x, &y});
+        check_variants("Equal", {}, {&x, &x});
+        const Tensor axis =
+            make<std::int64_t>(DType::kI64, {}, {static_cast<std::int64_t>(rng() % 3)});
+        check_variants("CumSum", {}, {&x, &axis}, 1);
+        Attributes equation;
+        equation.set("equation", std::string("abc,abc->ac"));
+        check_variants("Einsum", equation, {&x, &y});
+    }
 }
 
 TEST_CASE("errors name the operator and the reason", "[cpu][errors]") {
