@@ -77,6 +77,18 @@ TEST_CASE("E6 E7 E8 rknn_init names what a file wants and the library lacks",
     }
 }
 
+TEST_CASE("E6 inputs in the NPU's layout that are no images are refused, not misread",
+          "[refuse][E6]") {
+    const auto flat = edit_model(digits_file(), [](schema::ModelT& model) {
+        auto& graph = *model.graphs.front();
+        auto& input = *graph.tensors[static_cast<size_t>(graph.inputs.front())];
+        input.dims.erase(input.dims.begin());
+    });
+    const auto got = init(flat);
+    CHECK(got.code == RKNN_ERR_MODEL_INVALID);
+    CHECK_THAT(got.line, Catch::Contains("3 dims in the NPU's layout"));
+}
+
 TEST_CASE("E7 a model with many missing operators names some and counts the others",
           "[refuse][E7]") {
     const auto file = edit_model(digits_file(), [](schema::ModelT& model) {

@@ -3,7 +3,9 @@
 // outputs of different types and ranks.
 #include <rknn_custom_op.h>
 
+#include <cmath>
 #include <numeric>
+#include <span>
 
 #include "rknpu_compiler/writer.hpp"
 #include "support/edit_model.hpp"
@@ -350,15 +352,165 @@ TEST_CASE("B1 a batch lies one picture after the other", "[shapes][B1]") {
         CHECK(got[i] == std::max<int8_t>(codes[i], 3));
 }
 
-TEST_CASE("B1 a batch that the commands do not compute is refused", "[shapes][B1]") {
-    const auto file = edit_model(network(kSizes[0]), [](schema::ModelT& model) {
+namespace {
+
+/// Ways in which a file may say that it holds a batch.
+struct BatchForm {
+    const char* name;
+    bool native, room;  ///< native dims are a batch; the file reserves room for all pictures
+};
+const BatchForm kBatchForms[] = {
+    {"logical dims", false, false}, {"and sizes", false, true}, {"native dims, too", true, true}};
+
+/// The file, which computes one picture, as one of rknn_batch_size.
+std::vector<std::byte> with_batch(const std::vector<std::byte>& file, int32_t batch,
+                                  const BatchForm& form) {
+    return edit_model(file, [&](schema::ModelT& model) {
+        for (auto& graph : model.graphs) {
+            for (const auto* list : {&graph->inputs, &graph->outputs}) {
+                for (const int32_t end : *list) {
+                    auto& tensor = *graph->tensors[static_cast<size_t>(end)];
+                    tensor.dims[0] = batch;
+                    if (form.native && tensor.native_dims.size() == 5)
+                        tensor.native_dims[0] = batch;
+                    if (!form.room)
+                        continue;
+                    tensor.size *= static_cast<uint32_t>(batch);
+                    tensor.offset = 0;
+                    model.memory->arena_bytes =
+                        std::max<uint64_t>(model.memory->arena_bytes, tensor.size);
+                }
+            }
+        }
+    });
+}
+
+Codes answer_pixels(const Net& net, std::vector<std::byte> pixels) {
+    REQUIRE(net.set(pixels.data(), pixels.size(), RKNN_TENSOR_UINT8) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    return net.result<int8_t>(false);
+}
+
+/// What the pictures of a batch give one by one.
+Codes one_by_one(const std::vector<std::byte>& file, const std::vector<std::byte>& pixels,
+                 size_t batch) {
+    const Net net(file);
+    REQUIRE(net.code == RKNN_SUCC);
+    Codes out;
+    const auto bytes = static_cast<ptrdiff_t>(pixels.size() / batch);
+    for (size_t i = 0; i < batch; ++i) {
+        const auto from = pixels.begin() + static_cast<ptrdiff_t>(i) * bytes;
+        const auto part = answer_pixels(net, {from, from + bytes});
+        out.insert(out.end(), part.begin(), part.end());
+    }
+    return out;
+}
+
+}  // namespace
+
+TEST_CASE("B1 B3 a file of rknn_batch_size gives what its pictures give one by one",
+          "[shapes][B1][B3]") {
+    const auto appended = [](const std::string& type) {
+        return edit_model(network(kSizes[0]),
+                          [&](schema::ModelT& model) { append_cpu_node(model, type); });
+    };
+    const std::pair<const char*, std::vector<std::byte>> files[] = {
+        {"convolutions", network({8, 8})},
+        {"rows that are no whole atoms", network({5, 7})},
+        {"a layer on the CPU at the end", appended("Relu")},
+        {"plain outputs", digits_file()}};
+    for (const auto& [name, file] : files) {
+        const auto info = Net(file).attr(RKNN_QUERY_INPUT_ATTR);
+        for (const int32_t batch : {2, 3, 7}) {
+            const auto count = static_cast<size_t>(batch);
+            const auto pixels = noise(size_t{info.n_elems} * count, 11);
+            const auto wanted = one_by_one(file, pixels, count);
+            for (const auto& form : kBatchForms) {
+                INFO(name << ", " << form.name << ", batch " << batch);
+                const Net net(with_batch(file, batch, form));
+                // Native dims of layers on the CPU do not tell what they compute.
+                if (form.native && std::string_view(name) == "a layer on the CPU at the end")
+                    continue;
+                REQUIRE(net.code == RKNN_SUCC);
+                const auto got = net.attr(RKNN_QUERY_INPUT_ATTR);
+                CHECK(got.dims[0] == static_cast<uint32_t>(batch));
+                CHECK(got.size == info.size * count);
+                CHECK(net.attr(RKNN_QUERY_OUTPUT_ATTR).n_elems == wanted.size());
+                for (const int cores : {3, 1, 2}) {
+                    REQUIRE(rknn_set_batch_core_num(net.handle, cores) == RKNN_SUCC);
+                    CHECK(answer_pixels(net, pixels) == wanted);
+                }
+                REQUIRE(rknn_set_core_mask(net.handle, RKNN_NPU_CORE_0_1_2) == RKNN_SUCC);
+                CHECK(answer_pixels(net, pixels) == wanted);
+            }
+        }
+    }
+}
+
+TEST_CASE("B1 B2 a batch in the caller's memory, in a copy of the context, in another shape",
+          "[shapes][B1][B2]") {
+    constexpr uint32_t kBatch = 4;
+    const auto file = with_batch(network(kSizes[0]), kBatch, kBatchForms[0]);
+    const auto pixels = noise(size_t{kBatch} * 3 * 8 * 8, 5);
+    const auto wanted = one_by_one(network(kSizes[0]), pixels, kBatch);
+    const Net first(file);
+    rknn_context from = first.handle;
+    rknn_context copy = 0;
+    REQUIRE(rknn_dup_context(&from, &copy) == RKNN_SUCC);
+    const Net second(copy);
+    CHECK(answer_pixels(second, pixels) == wanted);
+    CHECK(answer_pixels(first, pixels) == wanted);
+
+    const Net bound(file);
+    auto in = bound.attr(RKNN_QUERY_NATIVE_INPUT_ATTR);
+    auto out = bound.attr(RKNN_QUERY_NATIVE_OUTPUT_ATTR);
+    in.type = RKNN_TENSOR_UINT8;
+    in.fmt = RKNN_TENSOR_NHWC;
+    auto* in_memory = rknn_create_mem(bound.handle, in.size_with_stride);
+    auto* out_memory = rknn_create_mem(bound.handle, out.size_with_stride);
+    REQUIRE(in_memory != nullptr);
+    REQUIRE(out_memory != nullptr);
+    REQUIRE(rknn_set_io_mem(bound.handle, in_memory, &in) == RKNN_SUCC);
+    out.fmt = RKNN_TENSOR_NCHW;
+    REQUIRE(rknn_set_io_mem(bound.handle, out_memory, &out) == RKNN_SUCC);
+    std::memcpy(in_memory->virt_addr, pixels.data(), pixels.size());
+    REQUIRE(rknn_run(bound.handle, nullptr) == RKNN_SUCC);
+    CHECK(std::memcmp(out_memory->virt_addr, wanted.data(), wanted.size()) == 0);
+    rknn_destroy_mem(bound.handle, in_memory);
+    rknn_destroy_mem(bound.handle, out_memory);
+
+    const Net shapes(with_batch(dynamic_network(), 2, kBatchForms[0]));
+    REQUIRE(shapes.code == RKNN_SUCC);
+    for (const auto& size : kSizes) {
+        auto attr = shape_of(size);
+        attr.dims[0] = 2;
+        REQUIRE(rknn_set_input_shapes(shapes.handle, 1, &attr) == RKNN_SUCC);
+        const auto both = noise(size_t{2} * 3 * size.first * size.second, size.first);
+        CHECK(answer_pixels(shapes, both) == one_by_one(network(size), both, 2));
+    }
+}
+
+TEST_CASE("B1 the NPU converts the pictures of a batch as it converts one", "[shapes][B1]") {
+    const auto single = edit_model(network(kSizes[0]), add_input_patches);
+    const auto pixels = noise(size_t{3} * 3 * 8 * 8, 9);
+    CHECK(answer_pixels(Net(with_batch(single, 3, kBatchForms[0])), pixels) ==
+          one_by_one(network(kSizes[0]), pixels, 3));
+}
+
+TEST_CASE("B1 a batch that cannot be is refused", "[shapes][B1]") {
+    Capture capture(LogLevel::kError);
+    // More than fits into memory.
+    CHECK(Net(with_batch(network({256, 256}), 4096, kBatchForms[0])).code ==
+          RKNN_ERR_MODEL_INVALID);
+    CHECK_THAT(capture.text(), Catch::Contains("batch of 4096"));
+    // Native dims of three pictures, commands for one, and an internal tensor of three.
+    const auto odd = edit_model(network(kSizes[0]), [](schema::ModelT& model) {
         auto& graph = *model.graphs.front();
         for (const int32_t end : {graph.inputs.front(), graph.outputs.front()})
             graph.tensors[static_cast<size_t>(end)]->dims[0] = 4;
+        graph.tensors[static_cast<size_t>(graph.outputs.front())]->dims[0] = 3;
     });
-    Capture capture(LogLevel::kError);
-    CHECK(Net(file).code == RKNN_ERR_MODEL_INVALID);
-    CHECK_THAT(capture.text(), Catch::Contains("batch of 4") && Catch::Contains("rknn_batch_size"));
+    CHECK(Net(odd).code == RKNN_ERR_MODEL_INVALID);
 }
 
 TEST_CASE("G3 G9 inputs and outputs of different types and ranks in one model",
@@ -405,10 +557,81 @@ TEST_CASE("G3 G9 inputs and outputs of different types and ranks in one model",
     CHECK(rknn_inputs_set(net.handle, 4, inputs) == RKNN_ERR_INPUT_INVALID);
 }
 
-TEST_CASE("G12 the custom string is empty: where files keep it is not known", "[shapes]") {
-    const Net net(digits_file());
-    rknn_custom_string text;
-    std::memset(&text, 7, sizeof(text));
-    REQUIRE(rknn_query(net.handle, RKNN_QUERY_CUSTOM_STRING, &text, sizeof(text)) == RKNN_SUCC);
-    CHECK(std::string(text.string).empty());
+TEST_CASE("layers with a fused activation run on the CPU", "[kinds]") {
+    FileModel model;
+    model.tensors = {{"a", FileType::kFloat, {1, 4}},
+                     {"b", FileType::kFloat, {1, 4}},
+                     {"y", FileType::kFloat, {1, 4}},
+                     {"code", FileType::kInt8, {1, 4}, {}, 0.5f, 1}};
+    model.nodes = {{"AddRelu", "sum", {0, 1}, {2}}, {"SubExSwish", "difference", {0, 1}, {3}}};
+    model.inputs = {0, 1};
+    model.outputs = {2, 3};
+    const Net net(model);
+    REQUIRE(net.code == RKNN_SUCC);
+    std::vector<float> a{1, -2, 3, -8};
+    std::vector<float> b{1, 1, -4, -4};
+    const auto fmt = RKNN_TENSOR_UNDEFINED;
+    rknn_input inputs[] = {{0, a.data(), 16, 0, RKNN_TENSOR_FLOAT32, fmt},
+                           {1, b.data(), 16, 0, RKNN_TENSOR_FLOAT32, fmt}};
+    REQUIRE(rknn_inputs_set(net.handle, 2, inputs) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    CHECK(net.result<float>(true, 0) == std::vector<float>{2, 0, 0, 0});
+    const auto codes = net.result<int8_t>(false, 1);
+    for (size_t i = 0; i < a.size(); ++i) {
+        const double x = a[i] - b[i];
+        CHECK(codes[i] == static_cast<int>(std::nearbyint(x / (1 + std::exp(-x)) / 0.5)) + 1);
+    }
+}
+
+TEST_CASE("a layer on the CPU may lack an optional input in front of others", "[kinds]") {
+    const std::vector<float> most{2.5f};
+    FileModel model;
+    model.tensors = {
+        {"x", FileType::kFloat, {4}}, {"y", FileType::kFloat, {4}}, {"most", FileType::kFloat, {}}};
+    const auto bytes = std::as_bytes(std::span(most));
+    model.tensors[2].data = {bytes.begin(), bytes.end()};
+    model.inputs = {0};
+    model.outputs = {1};
+    model.nodes = {{"Clip", "bounded", {0, -1, 2}, {1}}};
+    const Net net(model);
+    REQUIRE(net.code == RKNN_SUCC);
+    std::vector<float> x{-9, 0, 2, 7};
+    rknn_input input{0, x.data(), 16, 0, RKNN_TENSOR_FLOAT32, RKNN_TENSOR_UNDEFINED};
+    REQUIRE(rknn_inputs_set(net.handle, 1, &input) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    CHECK(net.result<float>(true) == std::vector<float>{-9, 0, 2, 2.5f});
+    // Not the first one, no output, and no layer of the NPU.
+    for (const auto& [inputs, outputs] :
+         {std::pair(std::vector<int32_t>{-1, 0, 2}, std::vector<int32_t>{1}),
+          std::pair(std::vector<int32_t>{0, -2, 2}, std::vector<int32_t>{1}),
+          std::pair(std::vector<int32_t>{0, 2}, std::vector<int32_t>{-1})}) {
+        model.nodes = {{"Clip", "bounded", inputs, outputs}};
+        const Net other(model);
+        if (other.code != RKNN_SUCC)
+            continue;
+        REQUIRE(rknn_inputs_set(other.handle, 1, &input) == RKNN_SUCC);
+        CHECK(other.run() != RKNN_SUCC);
+    }
+}
+
+TEST_CASE("G12 the custom string is that of the file, as far as it fits", "[shapes][G12]") {
+    const auto string_of = [](const std::vector<std::byte>& file) {
+        const Net net(file);
+        REQUIRE(net.code == RKNN_SUCC);
+        rknn_custom_string text;
+        std::memset(&text, 7, sizeof(text));
+        REQUIRE(rknn_query(net.handle, RKNN_QUERY_CUSTOM_STRING, &text, sizeof(text)) == RKNN_SUCC);
+        return std::string(text.string);
+    };
+    const auto with = [](const std::string& text) {
+        return edit_model(digits_file(), [&](schema::ModelT& model) {
+            model.custom_string.assign(text.begin(), text.end());
+        });
+    };
+    CHECK(string_of(digits_file()).empty());
+    CHECK(string_of(with("")).empty());
+    CHECK(string_of(with("a=1;b=2")) == "a=1;b=2");
+    CHECK(string_of(with(std::string("ab\0cd", 5))) == "ab");
+    CHECK(string_of(with(std::string(1023, 'x'))) == std::string(1023, 'x'));
+    CHECK(string_of(with(std::string(3000, 'x'))) == std::string(1023, 'x'));
 }

@@ -271,6 +271,9 @@ Status Context::set_batch_core_num(int cores) {
     if (cores < 1 || cores > limit)
         return Status::failure(Error::kInvalidArgument, "core number {}, allowed are 1 to {}",
                                cores, limit);
+    if (session_ == nullptr)
+        return choose(style_);
+    session_->set_batch_cores(static_cast<uint32_t>(cores));
     return {};
 }
 

@@ -68,6 +68,7 @@ Status Context::choose_shape(size_t index) {
     if (auto status = shape.session->share_memory(*session_); !status.ok())
         return status;
     shape.session->set_cores(session_->cores());
+    shape.session->set_batch_cores(session_->batch_cores());
     shape.session->unbind();
     session_ = shape.session;
     program_ = shape.program;

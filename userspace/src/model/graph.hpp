@@ -55,6 +55,10 @@ struct GraphTensor {
     std::span<const std::byte> data;  ///< contents of a constant
     /// kNhwc inputs: pixels from one row to the next as the register commands expect it.
     uint32_t row_stride = 0;
+    /// Graphs of several pictures: this is one picture of that input or output, `offset` bytes
+    /// behind its start.
+    int32_t part_of = -1;
+    int32_t first_part = -1;  ///< the part of an input or output that is its first picture
 
     uint64_t elements() const;
 };
@@ -77,6 +81,7 @@ struct GraphNode {
     std::array<uint32_t, kStreams> task_count{};
     uint32_t table_tasks = 0;    ///< of those of the first stream: uploads of tables
     uint64_t traffic_bytes = 0;  ///< the compiler's estimate, 0 = none
+    uint32_t picture = 0;        ///< of the batch
 };
 
 /// (x - mean) / scale per channel, source channel order[c].
@@ -148,6 +153,11 @@ struct JobGraph {
     std::vector<InputPatch> input_patches;  ///< only those whose commands are what they claim
     std::array<uint32_t, kStreams> stream_first{};
     std::array<uint32_t, kStreams> stream_count{};
+
+    uint32_t batch = 1;  ///< pictures of a file of rknn_batch_size
+    /// Sets of internal tensors: pictures whose numbers differ modulo this may be computed at the
+    /// same time.
+    uint32_t lanes = 1;
 
     uint64_t arena_size = 0;
     uint64_t constants_size = 0;

@@ -4,6 +4,7 @@
 #include <rknn_generated.h>
 
 #include <algorithm>
+#include <cstring>
 #include <map>
 #include <numeric>
 #include <optional>
@@ -12,6 +13,7 @@
 #include <unordered_map>
 
 #include "core/bytes.hpp"
+#include "model/batch.hpp"
 #include "model/bson.hpp"
 #include "model/legacy.hpp"
 #include "model/patches.hpp"
@@ -125,6 +127,10 @@ class Reader {
         graph_.source = text(model_.source());
         graph_.shape_mode = text(model_.shape_mode());
         graph_.description = text(model_.description());
+        if (const auto* bytes = model_.custom_string(); bytes != nullptr)
+            graph_.custom_string.assign(bytes->begin(), bytes->end());
+        // A string of C: nothing counts behind the first zero.
+        graph_.custom_string.resize(std::strlen(graph_.custom_string.c_str()));
         for (auto step : {&Reader::read_tensors, &Reader::read_nodes, &Reader::read_ends,
                           &Reader::read_normalisation, &Reader::read_commands}) {
             if (auto status = (this->*step)(); !status.ok())
@@ -220,11 +226,28 @@ class Reader {
         if (from == nullptr)
             return {};
         for (const int32_t index : *from) {
+            if (index == -1 && absent_ >= 0) {
+                to.push_back(absent_);
+                continue;
+            }
             if (index < 0 || static_cast<size_t>(index) >= graph_.tensors.size())
                 return bad("{} uses tensor {} of {}", owner, index, graph_.tensors.size());
             to.push_back(index);
         }
         return {};
+    }
+
+    /// Layers on the CPU may lack an optional input in front of others: one tensor without a name
+    /// stands for all of them.
+    void name_absent(const schema::Node& node) {
+        const auto* inputs = node.inputs();
+        if (inputs == nullptr || std::find(inputs->begin(), inputs->end(), -1) == inputs->end())
+            return;
+        if (placeholder_ < 0) {
+            placeholder_ = static_cast<int32_t>(graph_.tensors.size());
+            graph_.tensors.emplace_back();
+        }
+        absent_ = placeholder_;
     }
 
     Status read_nodes() {
@@ -242,8 +265,12 @@ class Reader {
                 return Status::failure(Error::kInvalidModel,
                                        "Node '{}' runs on the unknown engine {}.", to.name,
                                        from.engine());
-            if (auto s = copy_indices(from.inputs(), to.inputs, to.name); !s.ok())
-                return s;
+            if (!to.on_npu)
+                name_absent(from);
+            auto copied = copy_indices(from.inputs(), to.inputs, to.name);
+            absent_ = -1;
+            if (!copied.ok())
+                return copied;
             if (auto s = copy_indices(from.outputs(), to.outputs, to.name); !s.ok())
                 return s;
             if (from.attributes() != nullptr) {
@@ -348,6 +375,8 @@ class Reader {
     const schema::Model& model_;
     JobGraph& graph_;
     const schema::Graph* source_;
+    int32_t placeholder_ = -1;  // of absent inputs, once there are some
+    int32_t absent_ = -1;       // the same while a layer is read that may use it
     const flatbuffers::Vector<flatbuffers::Offset<schema::Buffer>>* buffers_ = nullptr;
 };
 
@@ -366,6 +395,23 @@ int32_t find_tensor(const JobGraph& graph, std::string_view name) {
 
 namespace {
 
+/// The graph of several pictures that the commands compute one by one.
+Result<JobGraph> read_batch(const JobGraph& graph, const Batch& batch) {
+    const auto read = [&](bool all) -> Result<JobGraph> {
+        JobGraph one = graph;
+        keep_one_picture(one, batch.pictures, all);
+        if (auto status = validate(one); !status.ok())
+            return status;
+        if (auto status = repeat_for_batch(one, batch.pictures); !status.ok())
+            return status;
+        return one;
+    };
+    // Whether a file reserves room for all pictures or for one is not known. Only in a part of it
+    // do commands prove by their reach that they are those of one.
+    auto several = read(true);
+    return several.ok() || !batch.certain ? std::move(several) : read(false);
+}
+
 /// One graph of the file, complete and checked.
 Result<JobGraph> read_graph(const schema::Model& model, const schema::Graph& source,
                             const Container& container,
@@ -382,6 +428,11 @@ Result<JobGraph> read_graph(const schema::Model& model, const schema::Graph& sou
                                "This rknn model is for '{}', whose registers this library does not "
                                "know. Convert the model for rk3588 or rk3576.",
                                graph.target);
+    if (const auto batch = batch_of(graph); batch.pictures > 1) {
+        auto several = read_batch(graph, batch);
+        if (several.ok() || batch.certain)
+            return several;
+    }
     if (auto status = validate(graph); !status.ok())
         return status;
     return graph;

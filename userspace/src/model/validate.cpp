@@ -135,6 +135,11 @@ class Validator {
         if (!may_be_empty && std::any_of(dims.begin(), dims.end(), [](int32_t d) { return d < 1; }))
             return bad("tensor '{}' is empty", tensor.name);
         if (tensor.order == Order::kPlain) {
+            if (!tensor.native_dims.empty() && dims.size() != 4)
+                return Status::failure(Error::kInvalidModel,
+                                       "Tensor '{}' has {} dims in the NPU's layout: how they lie "
+                                       "there is not known.",
+                                       tensor.name, dims.size());
             const uint64_t bytes = bytes_of(tensor.type, tensor.elements());
             if (bytes > tensor.size)
                 return bad("tensor '{}' needs {} bytes and reserves {}", tensor.name, bytes,
@@ -146,9 +151,9 @@ class Validator {
         if (dims[0] > native[0] && native[0] > 0)
             return Status::failure(
                 Error::kInvalidModel,
-                "Tensor '{}' is a batch of {}, the commands compute {}: files of "
-                "rknn_batch_size are not supported. Build the model with "
-                "rknn_batch_size 1 and use a context for each picture.",
+                "Tensor '{}' is a batch of {}, the commands compute {}: in a file of "
+                "rknn_batch_size all inputs and outputs hold as many pictures. Build the model "
+                "with rknn_batch_size 1 and use a context for each picture.",
                 tensor.name, dims[0], native[0]);
         const bool positive =
             std::all_of(native.begin(), native.end(), [](int32_t d) { return d > 0; });

@@ -43,6 +43,14 @@ bool is_work_space(const GraphTensor& tensor) {
     return tensor.place == Place::kNowhere || tensor.name.ends_with("_exSecondary");
 }
 
+/// The place of an optional input that the layer does not have.
+bool is_absent(const GraphTensor& tensor) {
+    const bool placeholder =
+        tensor.kind == TensorKind::kNone && tensor.place == Place::kNowhere && tensor.name.empty();
+    const bool empty = tensor.place == Place::kHost && tensor.data.empty() && tensor.dims.empty();
+    return placeholder || empty;
+}
+
 /// These only rename dimensions; the file says what the result looks like.
 bool only_reshapes(std::string_view type) {
     return type == "Reshape" || type == "Flatten" || type == "Squeeze" || type == "Unsqueeze" ||
@@ -88,6 +96,13 @@ Status CpuSteps::prepare_node(const GraphNode& node, Step& step) {
     for (const auto& [name, value] : node.attributes)
         set_attribute(step.attributes, name, value);
     for (const int32_t tensor : node.inputs) {
+        if (is_absent(graph_->tensors[static_cast<size_t>(tensor)])) {
+            if (step.op != nullptr) {  // custom operators see what is there
+                step.inputs.emplace_back();
+                step.input_views.emplace_back();
+            }
+            continue;
+        }
         if (is_work_space(graph_->tensors[static_cast<size_t>(tensor)]))
             continue;
         auto& operand = step.inputs.emplace_back();
@@ -114,6 +129,14 @@ Status CpuSteps::prepare_node(const GraphNode& node, Step& step) {
         if (auto status = prepare_operand(tensor, operand, view); !status.ok())
             return status;
     }
+    const auto fused = step.op == nullptr ? cpu::find_fused(node.type) : cpu::Fused{};
+    if (fused.op == nullptr || step.output_views.size() != 1)
+        return {};
+    if (!cpu::Tensor::create({cpu::DType::kF32, step.output_views.front().dims, {}}, step.between)
+             .ok())
+        return Status::failure(Error::kNoMemory, "no memory for layer '{}'", node.name);
+    step.op = fused.op;
+    step.activation = fused.activation;
     return {};
 }
 
@@ -190,6 +213,11 @@ void CpuSteps::replace(const std::string& type, std::shared_ptr<CpuKernel> kerne
     std::erase_if(waiting_, [this](uint32_t node) { return knows(node); });
 }
 
+bool CpuSteps::has_kernels() const {
+    return std::any_of(steps_.begin(), steps_.end(),
+                       [](const auto& step) { return step.second.kernel != nullptr; });
+}
+
 /// Same elements, other dimensions: only the layout and the quantisation may differ.
 Status CpuSteps::copy(Step& step) {
     const auto& in = step.input_views.front();
@@ -208,12 +236,34 @@ Status CpuSteps::copy(Step& step) {
     return {};
 }
 
+Status CpuSteps::compute(Step& step, const std::string& type) {
+    cpu::OpContext context;
+    context.type = type;
+    context.attributes = &step.attributes;
+    context.inputs = step.input_views;
+    context.outputs = step.output_views;
+    context.output_count = step.outputs.size();
+    const auto between = step.between.mut_view();
+    if (step.activation != nullptr)
+        context.outputs = {&between, 1};
+    auto result = cpu::run(*step.op, context);
+    if (result.ok() && step.activation != nullptr) {
+        const auto sum = step.between.view();
+        context.inputs = {&sum, 1};
+        context.outputs = step.output_views;
+        result = cpu::run(*step.activation, context);
+    }
+    return result.ok() ? Status() : Status(Error::kFail, result.text());
+}
+
 Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
     auto& step = steps_.at(node);
     const auto& info = graph_->nodes[node];
     for (size_t i = 0; i < step.inputs.size(); ++i) {
         auto& operand = step.inputs[i];
         auto& view = step.input_views[i];
+        if (operand.tensor < 0)
+            continue;
         if (graph_->tensors[static_cast<size_t>(operand.tensor)].place != Place::kArena)
             continue;
         const auto memory = bytes(operand.tensor);
@@ -233,21 +283,15 @@ Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
     Status status;
     if (step.kernel != nullptr) {
         status = step.kernel->run(node, step.input_views, step.output_views);
-    } else if (only_reshapes(info.type) && !step.inputs.empty() && step.outputs.size() == 1) {
+    } else if (only_reshapes(info.type) && !step.inputs.empty() &&
+               step.input_views.front().present() && step.outputs.size() == 1) {
         status = copy(step);
     } else if (step.op == nullptr) {
         // check_registered() leaves this one: reshaping of no tensor, or into several.
         status = Status::failure(Error::kInvalidModel, "{} has {} inputs and {} outputs", info.type,
                                  step.inputs.size(), step.outputs.size());
     } else {
-        cpu::OpContext context;
-        context.type = info.type;
-        context.attributes = &step.attributes;
-        context.inputs = step.input_views;
-        context.outputs = step.output_views;
-        context.output_count = step.outputs.size();
-        if (const auto result = cpu::run(*step.op, context); !result.ok())
-            status = Status(Error::kFail, result.text());
+        status = compute(step, info.type);
     }
     if (!status.ok())
         return {status.error(), fmt::format("node '{}': {}", info.name, status.text())};

@@ -48,6 +48,9 @@ class CpuSteps {
     /// From now on `kernel` computes the nodes of `type`.
     void replace(const std::string& type, std::shared_ptr<CpuKernel> kernel);
 
+    /// True if kernels of the caller compute nodes.
+    bool has_kernels() const;
+
     /// Computes node `node`; `bytes` gives the memory of tensors in device memory.
     Status run(uint32_t node, const Bytes& bytes);
 
@@ -62,6 +65,8 @@ class CpuSteps {
     struct Step {
         const cpu::Operator* op = nullptr;
         std::shared_ptr<CpuKernel> kernel;
+        const cpu::Operator* activation = nullptr;  // of a fused layer
+        cpu::Tensor between;                        // its input
         cpu::Attributes attributes;
         std::vector<Operand> inputs, outputs;
         std::vector<cpu::TensorView> input_views;
@@ -72,6 +77,7 @@ class CpuSteps {
     Status prepare_node(const GraphNode& node, Step& step);
     Status prepare_operand(int32_t tensor, Operand& operand, cpu::TensorInfo& info);
     Status copy(Step& step);
+    static Status compute(Step& step, const std::string& type);
 
     const JobGraph* graph_ = nullptr;
     std::unordered_map<uint32_t, Step> steps_;

@@ -92,7 +92,9 @@ bool fits(const JobGraph& graph, int32_t input, const ChannelMap& map) {
     return std::none_of(graph.nodes.begin(), graph.nodes.end(), [&](const GraphNode& node) {
         const bool end = node.type == "InputOperator" || node.type == "OutputOperator";
         return !node.on_npu && !end &&
-               std::find(node.inputs.begin(), node.inputs.end(), input) != node.inputs.end();
+               std::any_of(node.inputs.begin(), node.inputs.end(), [&](int32_t it) {
+                   return it == input || graph.tensors[static_cast<size_t>(it)].part_of == input;
+               });
     });
 }
 

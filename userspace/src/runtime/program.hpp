@@ -21,7 +21,8 @@ struct Program {
     std::vector<uint32_t> relocation_start;
 
     bool npu_reads_or_writes(int32_t tensor) const {
-        const auto index = static_cast<size_t>(tensor);
+        const int32_t part = graph.tensors[static_cast<size_t>(tensor)].first_part;
+        const auto index = static_cast<size_t>(part < 0 ? tensor : part);
         return relocation_start[index] != relocation_start[index + 1];
     }
 };

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 #include <cstring>
+#include <future>
 #include <utility>
 
 #include "core/bytes.hpp"
@@ -251,8 +252,15 @@ Status Session::bind(int32_t tensor, Location location) {
             "the memory for '{}' has {} bytes behind its offset, {} are needed", info.name,
             location.memory->size() - std::min(location.offset, location.memory->size()),
             info.size);
-    locations_[static_cast<size_t>(tensor)] = std::move(location);
+    locations_[static_cast<size_t>(tensor)] = location;
     mark_input_changed(tensor);
+    for (uint32_t i = 0; info.first_part >= 0 && i < program_->graph.batch; ++i) {
+        const auto part = static_cast<size_t>(info.first_part) + i;
+        locations_[part] = {location.memory,
+                            location.offset + program_->graph.tensors[part].offset};
+        if (auto status = relocate(static_cast<int32_t>(part)); !status.ok())
+            return status;
+    }
     return relocate(tensor);
 }
 
@@ -453,10 +461,39 @@ Status Session::run_step(size_t index) {
     return {};
 }
 
-Status Session::run() {
-    const auto start = std::chrono::steady_clock::now();
-    if (auto status = begin_run(); !status.ok())
+/// Observers and custom operators are the caller's: they are called from one thread.
+uint32_t Session::workers() const {
+    const uint32_t cores = std::min(program_->device->info().cores, batch_cores_);
+    const bool alone = observer_ || options_.per_node_jobs || cpu_steps_.has_kernels();
+    return alone ? 1 : std::min(program_->graph.lanes, cores);
+}
+
+Status Session::run_pictures(uint32_t worker, uint32_t workers) {
+    const auto& graph = program_->graph;
+    for (size_t i = 0; i < plan_.size(); ++i) {
+        const uint32_t lane = graph.nodes[plan_[i].first_node].picture % graph.lanes;
+        if (lane % workers != worker)
+            continue;
+        if (auto status = run_step(i); !status.ok())
+            return status;
+    }
+    return {};
+}
+
+Status Session::run_steps() {
+    const uint32_t count = workers();
+    if (count > 1) {
+        std::vector<std::future<Status>> others;
+        for (uint32_t worker = 1; worker < count; ++worker)
+            others.push_back(
+                std::async(std::launch::async, [=, this] { return run_pictures(worker, count); }));
+        auto status = run_pictures(0, count);
+        for (auto& other : others) {
+            if (auto its = other.get(); status.ok())
+                status = its;
+        }
         return status;
+    }
     for (size_t i = 0; i < plan_.size(); ++i) {
         if (auto status = run_step(i); !status.ok())
             return status;
@@ -465,6 +502,15 @@ Status Session::run() {
                 return status;
         }
     }
+    return {};
+}
+
+Status Session::run() {
+    const auto start = std::chrono::steady_clock::now();
+    if (auto status = begin_run(); !status.ok())
+        return status;
+    if (auto status = run_steps(); !status.ok())
+        return status;
     if (auto status = sync_outputs(); !status.ok())
         return status;
     last_run_ = std::chrono::steady_clock::now() - start;

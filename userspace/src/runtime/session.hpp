@@ -94,6 +94,10 @@ class Session {
     void set_cores(uint32_t mask);
     uint32_t cores() const { return core_mask_; }
 
+    /// How many pictures of a batch are computed at the same time, if the model allows it.
+    void set_batch_cores(uint32_t cores) { batch_cores_ = cores; }
+    uint32_t batch_cores() const { return batch_cores_; }
+
     /// One inference. Errors: kFail, kTimeout, kInvalidContext when memory is missing.
     Status run();
 
@@ -131,6 +135,9 @@ class Session {
     Status place_weights(std::shared_ptr<DeviceMemory> memory);
     Status place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
     Status relocate(int32_t tensor);
+    uint32_t workers() const;
+    Status run_steps();
+    Status run_pictures(uint32_t worker, uint32_t workers);
     void set_command(uint32_t index, uint64_t word);
     Status sync_commands();
     Status sync_inputs();
@@ -157,6 +164,7 @@ class Session {
     uint64_t dirty_first_ = 0;         // bytes of regcmd_ to sync before the next run
     uint64_t dirty_last_ = 0;
     uint32_t core_mask_ = 0;
+    uint32_t batch_cores_ = UINT32_MAX;
     std::vector<PlanStep> plan_;
     std::vector<StepTime> times_;
     std::chrono::nanoseconds last_run_{0};

@@ -24,7 +24,9 @@ class Mutation {
         if (graph_ == nullptr || graph_->tensors.empty())
             return;
         // Commands and tensors are most of what there is to get wrong.
-        switch (below(14)) {
+        switch (below(15)) {
+            case 14:
+                return batch();
             case 0:
                 return task();
             case 1:
@@ -61,7 +63,7 @@ class Mutation {
                 value = static_cast<T>(kValues[below(kValues.size())]);
                 break;
             case 1:
-                value = static_cast<T>(value + static_cast<T>(below(33)) - 16);
+                value = static_cast<T>(static_cast<uint64_t>(value) + below(33) - 16);
                 break;
             case 2:
                 value = static_cast<T>(static_cast<uint64_t>(value) ^ uint64_t{1} << below(32));
@@ -231,6 +233,28 @@ class Mutation {
     }
 
     void ends() { numbers(below(2) == 0 ? graph_->inputs : graph_->outputs); }
+
+    /// As files of rknn_batch_size are.
+    void batch() {
+        const auto pictures = static_cast<int32_t>(below(6));
+        const bool native = below(3) == 0;
+        const bool room = below(2) == 0;
+        for (const auto* list : {&graph_->inputs, &graph_->outputs}) {
+            for (const int32_t end : *list) {
+                if (end < 0 || static_cast<size_t>(end) >= graph_->tensors.size())
+                    continue;
+                auto& tensor = *graph_->tensors[static_cast<size_t>(end)];
+                if (!tensor.dims.empty())
+                    tensor.dims[0] = pictures;
+                if (native && !tensor.native_dims.empty())
+                    tensor.native_dims[0] = pictures;
+                if (room)
+                    tensor.size *= static_cast<uint32_t>(pictures);
+            }
+        }
+        if (room && model_.memory != nullptr)
+            model_.memory->arena_bytes *= static_cast<uint32_t>(pictures);
+    }
 
     void patch() {
         if (graph_->convert_patches.empty() || graph_->convert_patches.front()->streams.empty())

@@ -255,6 +255,7 @@ Json model_json(const JobGraph& graph) {
             {"source", graph.source},
             {"shapes", graph.shape_mode},
             {"custom_string", graph.custom_string},
+            {"batch", graph.batch},
             {"layers", graph.nodes.size()},
             {"cpu_layers", cpu},
             {"tensors", graph.tensors.size()},
