@@ -3,6 +3,7 @@
 // convolutions, fused and flying addition, copies). Offsets and fields were found by comparing the
 // streams with those of the same networks for RK3588. Mode registers are accepted only with the
 // values seen there; everything else is refused.
+#include <algorithm>
 #include <cstdio>
 
 #include "decode.hpp"
@@ -52,9 +53,10 @@ void Decoder::conv_mode() {
     const uint32_t argb = con1 >> 12 & 0xfU;
     const bool image = (con1 & 2U) != 0;
     require((con1 & ~0x2000f007U) == 0, 0x100c, con1, "unknown mode bits");
-    require(image == (argb != 0) && (argb == 0 || (argb >= 8 && argb <= 11)), 0x100c, con1,
+    const bool packed = argb >= 8 && argb <= 11;
+    require(image == packed && (packed || argb == 0), 0x100c, con1,
             "image bit and channel code disagree");
-    conv.image_channels = image ? argb - 7 : 0;
+    conv.image_channels = packed ? argb - 7 : 0;
     conv.packed_kernel_rows = (con1 & 4U) != 0;
     require(!conv.packed_kernel_rows || image, 0x100c, con1, "bit 2 is known for images only");
     const uint32_t core = regs_.core[0x3018];
@@ -89,8 +91,8 @@ void Decoder::conv_input() {
     // A tile may keep its first rows in the CBUF from the tile before; memory still holds them.
     const uint32_t fetched = get(kLow, dma) + 1;
     require(fetched <= conv.height, 0x1078, dma, "fetches more rows than the tile has");
-    conv.feature =
-        regs_.cna[0x1088] - static_cast<uint32_t>((conv.height - fetched) * conv.row_pitch);
+    const uint32_t kept = conv.height - std::min(fetched, conv.height);
+    conv.feature = regs_.cna[0x1088] - static_cast<uint32_t>(kept * conv.row_pitch);
     const uint32_t channel_reg = regs_.cna[0x107c];
     conv.channels = get(kLow, channel_reg) + 1;
     if (conv.image_channels != 0) {

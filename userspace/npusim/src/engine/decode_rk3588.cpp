@@ -45,9 +45,10 @@ void decode_conv_mode(const TaskRegs& regs, ConvDesc& conv, Refusals& no) {
     conv.deconv = get(cna::kConvCon1Deconv, con1) != 0;
 
     const uint32_t argb = get(cna::kConvCon1ArgbIn, con1);
-    no.require(argb == 0 || (argb >= 8 && argb <= 11), cna::kConvCon1, con1,
+    const bool packed = argb >= 8 && argb <= 11;
+    no.require(argb == 0 || packed, cna::kConvCon1, con1,
                "ARGB_IN must be 0 or 8..11 (1..4 channels)");
-    conv.image_channels = argb == 0 ? 0 : argb - 7;
+    conv.image_channels = packed ? argb - 7 : 0;
     const bool nonalign = get(cna::kConvCon1NonalignDma, con1) != 0;
     no.require(nonalign == (argb != 0), cna::kConvCon1, con1,
                "NONALIGN_DMA and ARGB_IN are known only together (packed image input)");
