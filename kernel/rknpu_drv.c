@@ -196,8 +196,10 @@ static struct platform_driver rknpu_driver = {
 
 static int __init rknpu_init(void)
 {
-	int ret = platform_driver_register(&rknpu_driver);
+	int ret;
 
+	rknpu_supply_hush_all(rknpu_of_match);
+	ret = platform_driver_register(&rknpu_driver);
 	if (!ret)
 		rknpu_explain_rivals();
 	else if (ret == -EBUSY)

@@ -147,9 +147,10 @@ static struct device *rknpu_supply_find_mmu(struct device *dev)
  * rknpu_supply_hush() - do not resume the IOMMU of a device for now
  * @dev: a device that is being probed
  *
- * The driver core resumes all suppliers of a device before it is probed. From
- * the second time on that means the IOMMU's registers, whose power nobody but
- * this driver sees to.
+ * The driver core resumes all suppliers of a device before it is probed. As
+ * soon as the kernel has put the device behind its IOMMU, that means the IOMMU's
+ * registers, whose power nobody but this driver sees to. Up to 6.14 the kernel
+ * does so at the first probe, so that this matters from the second one on.
  */
 void rknpu_supply_hush(struct device *dev)
 {
@@ -158,6 +159,28 @@ void rknpu_supply_hush(struct device *dev)
 	if (mmu && pm_runtime_enabled(mmu))
 		pm_runtime_disable(mmu);
 	put_device(mmu);
+}
+
+/**
+ * rknpu_supply_hush_all() - the same for all devices that wait for this driver
+ * @nodes: what the driver supports
+ *
+ * From 6.15 on the kernel puts a device behind its IOMMU as soon as both are
+ * there: then it is too late in the first probe already.
+ */
+void rknpu_supply_hush_all(const struct of_device_id *nodes)
+{
+	struct platform_device *pdev;
+	struct device_node *node;
+
+	for_each_matching_node(node, nodes) {
+		pdev = of_find_device_by_node(node);
+		if (!pdev)
+			continue;
+		if (!READ_ONCE(pdev->dev.driver) && device_iommu_mapped(&pdev->dev))
+			rknpu_supply_hush(&pdev->dev);
+		put_device(&pdev->dev);
+	}
 }
 
 static void rknpu_supply_hush_again(void *data)

@@ -137,22 +137,26 @@ vm_large() { # vm_large KERNEL
         --sim-arg --allow-faults --timeout 300
 }
 
+set_programs() { # set_programs LIST: sets "selftests" to the options for programs separated by commas
+    local program
+    selftests=(--sim-arg --allow-refused --sim-arg --allow-faults)
+    while IFS= read -r -d , program; do
+        program=${program# }
+        [ -z "$program" ] || selftests+=(--run "$program"
+            --file "$RKNPU_BUILD/selftests/aarch64/${program%% *}")
+    done <<<"$1,"
+}
+
 # Other boards, and other ways to load the driver: one boot for each line of selftests/boards.
 vm_boards() { # vm_boards KERNEL
-    local board how programs program options all
+    local board how programs selftests all
     all=$(sed -e '/^#/d' -e 's/$/,/' "$RKNPU_ROOT/selftests/list" | tr -d '\n')
     while IFS='|' read -r board how programs; do
         case $board in '#'* | '') continue ;; esac
         [ -z "${RKNPU_MATRIX:-}" ] || programs=$all
-        options=()
-        while IFS= read -r -d , program; do
-            program=${program# }
-            [ -z "$program" ] || options+=(--run "$program"
-                --file "$RKNPU_BUILD/selftests/aarch64/${program%% *}")
-        done <<<"$programs,"
+        set_programs "$programs"
         # shellcheck disable=SC2086 # options without blanks in them
-        vm "$1" "board ${board// /}" $how "${options[@]}" --sim-arg --allow-refused \
-            --sim-arg --allow-faults --timeout 900 </dev/null
+        vm "$1" "board ${board// /}" $how "${selftests[@]}" --timeout 900 </dev/null
     done <"$RKNPU_ROOT/selftests/boards"
 }
 
@@ -268,13 +272,29 @@ build_driver() { # build_driver KERNEL: a warning fails the check, but not the t
     fi
 }
 
+# Kernels of Debian 13 need its compiler.
+fetch_kernel() { # fetch_kernel SERIES
+    "$scripts/fetch.sh" "kernel-$1"
+    case $(cat "$RKNPU_CACHE/kernel-$1/suite") in trixie*) "$scripts/fetch.sh" trixie ;; esac
+}
+
+# From 6.15 on the kernel puts a device behind its IOMMU before any driver comes: the order of power is
+# another one there.
+vm_new_kernel() { # vm_new_kernel KERNEL
+    local selftests
+    fetch_kernel "$1"
+    build_driver "$1" || return 0
+    set_programs "version, submit, power, clock, suspend"
+    vm "$1" "power, sleep" "${selftests[@]}" --timeout 300
+}
+
 check_vm() {
     local kernel
     say "tests on the emulated board"
     build_guest_programs || { record fail "the guest's programs build" && return; }
     make_cases || { record fail "rknn-run runs on the model in the process" && return; }
     for kernel in $kernels; do
-        "$scripts/fetch.sh" "kernel-$kernel"
+        fetch_kernel "$kernel"
         build_driver "$kernel" || continue
         vm_selftests "$kernel" aarch64
         vm_selftests "$kernel" armhf
@@ -295,6 +315,7 @@ check_vm() {
             --file "$scripts/rknpu-doctor" --file "$scripts/vm/doctor.sh:/tests/doctor.sh" \
             --run "sh /tests/doctor.sh"
     done
+    [ -n "${KERNELS:-}" ] || vm_new_kernel 7.3
 }
 
 # The unit tests once more, under the address and undefined behaviour sanitizers.
@@ -340,7 +361,7 @@ check_soak() {
     vm_checked "$seconds s of stress" "${allow[@]}" --timeout $((seconds * 2 + 600)) \
         --env "RKNPU_STRESS_SECONDS=$seconds" --env RKNPU_STRESS_SUSPEND=20 \
         --file "$programs/stress" --run stress
-    "$scripts/fetch.sh" "kernel-$kernel"
+    fetch_kernel "$kernel"
     build_driver "$kernel" || return 0
     vm "$kernel" "$count random requests" "${allow[@]}" --timeout $((count / 200 + 600)) \
         --env "RKNPU_FUZZ_COUNT=$count" --env "RKNPU_TEST_PATIENCE=10" \
