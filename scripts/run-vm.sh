@@ -13,10 +13,10 @@ Boots a Debian arm64 kernel on QEMU with the emulated NPU, loads the driver, run
 with the guest's shell, and exits 0 only when all is well: every command returned 0 (4 = skipped),
 the kernel log is clean, the verdict line is there and the NPU server left with status 0.
 
-  --kernel SERIES       6.1 or 6.12 (default 6.12), fetched with scripts/fetch.sh
+  --kernel SERIES       6.1, 6.12 or 7.3 (default 6.12), fetched with scripts/fetch.sh
   --kernel-tree DIR     a folder with vmlinuz, release and modules/ instead (debug kernels)
   --board NAME          one of dts/virt: rk3588-vendor (default), rk3588-percore,
-                        rk3588-noiommu, rk3576, rk3568
+                        rk3588-noiommu, rk3576, rk3568, rk3562
   --dts FILE            a device tree fragment of another place
   --module FILE         driver to load (default: build/modules/SERIES/rknpu.ko); rknpu_board.ko,
                         the power of the emulated board, must lie beside it
@@ -134,6 +134,19 @@ dts=$run/fragment.dts
 setting() { sed -n "/.*board: $1 /{s///p;q}" "$dts"; }
 : "${soc:=$(setting soc)}"
 append="$append $(setting append)"
+cores=$(setting cores)
+# functions: "fnN slot bar address" for each PCI function of the board: a core each, and SRAM
+functions() {
+    sed -n 's/.*board: \(fn[0-9]*\) slot=\([0-9]*\) bar=\([0-9]*\) address=\(.*\)/\1 \2 \3 \4/p' "$dts" |
+        while read -r line; do
+            case $line in
+            fn3*) echo "$line" ;;
+            fn[0-2]*) [ "${line:2:1}" -ge "${cores:-3}" ] || echo "$line" ;;
+            esac
+        done
+}
+blocks=$(setting blocks)
+[ -z "$blocks" ] || sim_args=(--blocks "$blocks" "${sim_args[@]}")
 
 # --- the guest's file system ---------------------------------------------------------------------
 
@@ -241,8 +254,7 @@ else
         echo rknpu >"$root/etc/rknpu/unload"
     fi
 fi
-sed -n 's/.*board: fn[0-9]* slot=\([0-9]*\) bar=\([0-9]*\) address=\(.*\)/\1 \2 \3/p' "$dts" \
-    >"$root/etc/rknpu/bars"
+functions | cut -d ' ' -f 2- >"$root/etc/rknpu/bars"
 echo 8 >"$root/etc/rknpu/loglevel"
 number=100
 if [ "$module" != none ] && [ $load = 1 ]; then
@@ -272,11 +284,11 @@ machine=(-machine "virt,memory-backend=mem"
 } >"$run/board.dts"
 dtc -q -I dts -O dtb -o "$run/board.dtb" "$run/board.dts"
 
-functions=()
-while read -r function slot; do
-    functions+=(-device "{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"$run/$function.sock\"},\"addr\":\"$slot.0\",\"x-no-posted-writes\":true}")
+devices=() sockets=()
+while read -r function slot _; do
+    devices+=(-device "{\"driver\":\"vfio-user-pci\",\"socket\":{\"type\":\"unix\",\"path\":\"$run/$function.sock\"},\"addr\":\"$slot.0\",\"x-no-posted-writes\":true}")
     sockets+=("$run/$function.sock")
-done < <(sed -n 's/.*board: \(fn[0-9]*\) slot=\([0-9]*\).*/\1 \2/p' "$dts")
+done < <(functions)
 
 "$sim" --socket-dir "$run" --soc "$soc" --log "$out/sim.log" "${sim_args[@]}" >"$out/sim.out" 2>&1 &
 server=$!
@@ -289,7 +301,7 @@ start=$SECONDS qemu_status=0
 : >"$out/console.log"
 : >"$out/output.log"
 timeout --foreground -k 5 "$timeout" "$qemu" "${machine[@]}" -dtb "$run/board.dtb" \
-    "${functions[@]}" "${qemu_args[@]}" -kernel "$tree/vmlinuz" -initrd "$run/initrd" \
+    "${devices[@]}" "${qemu_args[@]}" -kernel "$tree/vmlinuz" -initrd "$run/initrd" \
     -append "console=ttyAMA0 loglevel=5 panic=-1 $append" </dev/null >>"$out/qemu.log" 2>&1 ||
     qemu_status=$?
 elapsed=$((SECONDS - start))

@@ -71,6 +71,7 @@ static bool disarm(void)
 
 struct world {
 	int fd;
+	uint32_t all_cores;
 	struct npu_job job;
 	struct npu_bo bo;
 	struct npu_bo records;
@@ -123,7 +124,7 @@ static int op_submit(struct world *world)
 
 static int op_submit_fenced(struct world *world)
 {
-	struct rknpu_submit args = npu_job_args(&world->job, 7);
+	struct rknpu_submit args = npu_job_args(&world->job, world->all_cores);
 	int ret;
 
 	args.flags |= RKNPU_JOB_NONBLOCK | RKNPU_JOB_FENCE_OUT;
@@ -174,9 +175,9 @@ static int op_create_in_a_new_space(struct world *world)
 	return ret;
 }
 
-static int op_submit_three_cores(struct world *world)
+static int op_submit_all_cores(struct world *world)
 {
-	return npu_job_run(&world->job, 7);
+	return npu_job_run(&world->job, world->all_cores);
 }
 
 /* More tasks than the hardware takes at once; refused only when all was read. */
@@ -338,6 +339,10 @@ static int make_world(struct world *world)
 	npu_job_add_offset(&world->job, 0, 1, 1);
 	npu_job_add_offset(&world->job, 1, 2, 1);
 	npu_job_seal(&world->job);
+	ret = npu_core_count(world->fd);
+	if (ret < 0)
+		return ret;
+	world->all_cores = (1u << ret) - 1;
 	ret = npu_bo_create(world->fd, NPU_MEM_DATA, 3 * NPU_PAGE, &world->bo);
 	if (ret)
 		return ret;
@@ -391,7 +396,7 @@ SWEEP(create_contiguous)
 SWEEP(create_sram)
 SWEEP(create_in_a_new_space)
 SWEEP(submit)
-SWEEP(submit_three_cores)
+SWEEP(submit_all_cores)
 SWEEP(submit_batches)
 SWEEP(submit_fenced)
 SWEEP(submit_behind_a_fence)

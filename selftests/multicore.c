@@ -26,8 +26,8 @@ FIXTURE_SETUP(multicore)
 		SKIP(return, "no DRM device named rknpu");
 	ASSERT_LE(0, self->fd);
 	self->cores = npu_core_count(self->fd);
-	if (self->cores < 3)
-		SKIP(return, "needs three cores, this device has %d", self->cores);
+	if (self->cores < 2)
+		SKIP(return, "needs two cores, this device has %d", self->cores);
 	ASSERT_EQ(0, npu_job_init(&self->job, self->fd, 2 * PARTS, 1 + 2 * PARTS));
 	memset(npu_job_slot(&self->job, 0), 3, NPU_SLOT);
 	for (k = 0; k < PARTS; k++) {
@@ -42,6 +42,12 @@ FIXTURE_TEARDOWN(multicore)
 	EXPECT_EQ(0, npu_healthy());
 	npu_job_free(&self->job);
 	close(self->fd);
+}
+
+/* Does the device have all cores of the mask? */
+static bool has_cores(FIXTURE_DATA(multicore) *self, uint32_t mask)
+{
+	return mask < 1u << self->cores;
 }
 
 static bool part_ran(struct npu_job *job, unsigned int k)
@@ -90,6 +96,8 @@ TEST_F(multicore, b03_each_mask_runs_the_ranges_of_its_cores)
 	int ret;
 
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
+		if (!has_cores(self, rows[i].mask))
+			continue;
 		EXPECT_EQ(rows[i].parts, run_split(&self->job, rows[i].mask, &ret));
 		EXPECT_EQ(0, ret);
 	}
@@ -111,6 +119,8 @@ TEST_F(multicore, used_core_with_an_empty_range_takes_no_part)
 {
 	struct rknpu_submit args = split_args(&self->job, 7);
 
+	if (self->cores < 3)
+		SKIP(return, "needs three cores, this device has %d", self->cores);
 	args.subcore_task[3] = (struct rknpu_subcore_task){ 0xffffffff, 0 };
 	ASSERT_EQ(0, npu_submit(self->fd, &args));
 	npu_job_fetch(&self->job);
@@ -141,6 +151,8 @@ TEST_F(multicore, shapes_of_the_closed_runtime_are_taken)
 	for (i = 0; i < sizeof(rows) / sizeof(rows[0]); i++) {
 		struct rknpu_submit args = npu_job_args(&self->job, rows[i].mask);
 
+		if (!has_cores(self, rows[i].mask))
+			continue;
 		args.task_start = rows[i].start;
 		args.task_number = rows[i].number;
 		memcpy(args.subcore_task, rows[i].entries, sizeof(args.subcore_task));
@@ -223,6 +235,8 @@ TEST_F_TIMEOUT(multicore, b04_thirty_threads_spread_over_the_cores, 180)
 
 	if (strcmp(npu_fault(), "spread"))
 		SKIP(return, "the emulator does not delay jobs (RKNPU_FAULT=spread)");
+	if (self->cores < 3)
+		SKIP(return, "needs three cores, this device has %d", self->cores);
 	ASSERT_EQ(0, npu_job_init(&job, self->fd, CROWD_TASKS, 2));
 	for (i = 0; i < CROWD_TASKS; i++)
 		npu_job_add_offset(&job, 0, 1, 1);
@@ -260,7 +274,9 @@ TEST_F_TIMEOUT(multicore, b08_all_masks_at_once_from_many_files, 120)
 	unsigned int i;
 
 	for (i = 0; i < 16; i++) {
-		workers[i] = (struct worker){ .fd = npu_open(), .mask = masks[i % 8],
+		uint32_t mask = has_cores(self, masks[i % 8]) ? masks[i % 8] : masks[i % 4 / 2];
+
+		workers[i] = (struct worker){ .fd = npu_open(), .mask = mask,
 					      .rounds = 8, .tasks = 1 + i };
 		ASSERT_LE(0, workers[i].fd);
 		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));

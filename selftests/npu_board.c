@@ -2,7 +2,6 @@
 #define _GNU_SOURCE
 #include "npu_board.h"
 
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -14,35 +13,18 @@
 
 #define BOARD_ADDRESS 0x1010e000
 #define BOARD_ID 0x534b5052u
-#define DRIVER "/sys/bus/platform/drivers/RKNPU/"
 #define WAIT_MS 10000
 
 static volatile uint32_t *board;
 static char device[256]; /* the first core's, if each has one */
-
-static bool find_device(void)
-{
-	struct dirent *entry;
-	DIR *dir;
-
-	dir = opendir(DRIVER);
-	if (!dir)
-		return false;
-	while ((entry = readdir(dir)) != NULL) {
-		if (strstr(entry->d_name, ".npu") &&
-		    (!device[0] || strcmp(entry->d_name, device) < 0))
-			snprintf(device, sizeof(device), "%s", entry->d_name);
-	}
-	closedir(dir);
-	return device[0];
-}
 
 bool npu_board_open(void)
 {
 	int fd;
 
 	/* Only such a board has this driver; elsewhere the page may be anything. */
-	if (access("/sys/bus/platform/drivers/rknpu-board", F_OK) || !find_device())
+	if (access("/sys/bus/platform/drivers/rknpu-board", F_OK) ||
+	    !npu_sysfs_name(device, sizeof(device)))
 		return false;
 	fd = open("/dev/mem", O_RDWR | O_SYNC | O_CLOEXEC);
 	if (fd < 0)
@@ -85,5 +67,5 @@ bool npu_board_wait_off(void)
 
 int npu_driver_bind(bool bind)
 {
-	return npu_write_text(bind ? DRIVER "bind" : DRIVER "unbind", device);
+	return npu_write_text(bind ? NPU_SYSFS "bind" : NPU_SYSFS "unbind", device);
 }

@@ -2,6 +2,7 @@
 #define _GNU_SOURCE
 #include "npu_device.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -66,6 +67,40 @@ int npu_open(void)
 int npu_open_render(void)
 {
 	return open_node("renderD", 128);
+}
+
+bool npu_sysfs_name(char *name, size_t size)
+{
+	struct dirent *entry;
+	DIR *dir;
+
+	name[0] = '\0';
+	dir = opendir(NPU_SYSFS);
+	if (!dir)
+		return false;
+	while ((entry = readdir(dir)) != NULL) {
+		if (strstr(entry->d_name, ".npu") &&
+		    (!name[0] || strcmp(entry->d_name, name) < 0))
+			snprintf(name, size, "%s", entry->d_name);
+	}
+	closedir(dir);
+	return name[0];
+}
+
+bool npu_is_chip(const char *chip)
+{
+	char name[256], path[512], text[256];
+	const char *dash;
+
+	if (!npu_sysfs_name(name, sizeof(name)))
+		return false;
+	snprintf(path, sizeof(path), NPU_SYSFS "%s/of_node/compatible", name);
+	if (npu_read_text(path, text, sizeof(text)) <= 0)
+		return false;
+	/* The first of its strings: "rockchip,CHIP-rknpu" */
+	dash = strchr(text, '-');
+	return strncmp(text, "rockchip,", 9) == 0 && dash &&
+	       dash == text + 9 + strlen(chip) && strncmp(text + 9, chip, strlen(chip)) == 0;
 }
 
 int npu_action(int fd, uint32_t code, uint32_t *value)

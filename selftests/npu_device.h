@@ -50,6 +50,13 @@ int npu_import(int fd, int dmabuf, uint32_t *handle);
 /* Opens nothing itself: number of cores that accept a job, 1 to 3, or a negative errno. */
 int npu_core_count(int fd);
 
+/* The driver's folder in sysfs, and the (first core's) device in it: false if there is none. */
+#define NPU_SYSFS "/sys/bus/platform/drivers/RKNPU/"
+bool npu_sysfs_name(char *name, size_t size);
+
+/* By the device tree: npu_is_chip("rk3576"). */
+bool npu_is_chip(const char *chip);
+
 /* Without an IOMMU memory must lie in one piece. */
 bool npu_has_iommu(int fd);
 

@@ -22,6 +22,7 @@
 
 /* Blocks that a task starts. */
 #define ENABLE_CONV 0x0du
+#define ENABLE_RDMA 0x10u
 #define ENABLE_FLYING 0x18u
 #define ENABLE_POOL 0x60u
 
@@ -55,10 +56,44 @@ static uint64_t *stream_of(struct npu_job *job, unsigned int task)
 	return (uint64_t *)((char *)job->commands.map + task * STREAM_BYTES);
 }
 
-/* Fetch length in units of two words, minus one. */
+/* What differs between chips, as far as jobs are concerned. */
+static const struct dialect {
+	const char *chip;
+	unsigned int cores;
+	unsigned int unit; /* words in one unit of REGISTER_AMOUNTS */
+	bool moved;        /* most registers of the blocks lie elsewhere */
+} dialects[] = {
+	{ "rk3576", 2, 2, true },
+	{ "rk3568", 1, 1, false },
+	{ "rk3566", 1, 1, false },
+	{ "rk3562", 1, 2, false },
+	{ "", 3, 2, false },
+};
+
+static const struct dialect *dialect(void)
+{
+	static const struct dialect *found;
+	const struct dialect *d = dialects;
+
+	while (!found) {
+		if (!d->chip[0] || npu_is_chip(d->chip))
+			found = d;
+		d++;
+	}
+	return found;
+}
+
+unsigned int npu_job_shares(void)
+{
+	return dialect()->cores;
+}
+
+/* Fetch length in the chip's units, minus one. */
 static uint32_t fetch_amount(unsigned int body_words)
 {
-	return (body_words + TAIL_WORDS + 1) / 2 - 1;
+	const unsigned int unit = dialect()->unit;
+
+	return (body_words + TAIL_WORDS + unit - 1) / unit - 1;
 }
 
 static void link_task(struct npu_job *job, unsigned int task, uint64_t next, uint32_t amount)
@@ -97,6 +132,26 @@ static void add_task(struct npu_job *job, const struct reg *regs, unsigned int c
 #define ADD_TASK(job, regs, enable, done) \
 	add_task(job, regs, sizeof(regs) / sizeof((regs)[0]), enable, done)
 
+/* Main data from memory, all stages passed by, the output's offset is the addend. */
+static void add_offset_rk3576(struct npu_job *job, uint64_t from, uint64_t to, int addend)
+{
+	const uint32_t w = NPU_SLOT_WIDTH - 1, h = NPU_SLOT_HEIGHT - 1;
+	const struct reg regs[] = {
+		{ 0x4004, 0xe },	  { 0x400c, 5 },	   { 0x4010, 0 },
+		{ 0x4018, (uint32_t)to }, { 0x401c, PIXELS },	   { 0x4028, 0 },
+		{ 0x402c, 15 },		  { 0x4030, 15 << 16 },	   { 0x4034, h << 16 | w },
+		{ 0x4038, 0x53 },	  { 0x4050, 0x20000 },	   { 0x4060, 0x903 },
+		{ 0x407c, 0x10041c1 },	  { 0x4080, 0 },	   { 0x4084, 0 },
+		{ 0x4088, 0x80000000 },	  { 0x40ac, (uint32_t)addend },
+		{ 0x40b0, 1 },		  { 0x40b4, 0 },	   { 0x40b8, 0 },
+		{ 0x5004, 0xe },	  { 0x500c, w },	   { 0x5010, h },
+		{ 0x5014, 15 },		  { 0x5018, (uint32_t)from }, { 0x501c, 0 },
+		{ 0x5034, 0x41 },	  { 0x504c, 0 },	   { 0x5078, 0 },
+	};
+
+	ADD_TASK(job, regs, ENABLE_FLYING, NPU_DONE_DPU);
+}
+
 /* Main data from memory, BS stage adds an immediate, the rest is passed by. */
 void npu_job_add_offset_raw(struct npu_job *job, uint64_t from, uint64_t to, int addend)
 {
@@ -119,7 +174,10 @@ void npu_job_add_offset_raw(struct npu_job *job, uint64_t from, uint64_t to, int
 		{ 0x5068, 0x01010101 },	  { 0x506c, 0 },
 	};
 
-	ADD_TASK(job, regs, ENABLE_FLYING, NPU_DONE_DPU);
+	if (dialect()->moved)
+		add_offset_rk3576(job, from, to, addend);
+	else
+		ADD_TASK(job, regs, ENABLE_FLYING, NPU_DONE_DPU);
 }
 
 static uint32_t slot_iova(const struct npu_job *job, unsigned int slot)
@@ -130,6 +188,35 @@ static uint32_t slot_iova(const struct npu_job *job, unsigned int slot)
 void npu_job_add_offset(struct npu_job *job, unsigned int from, unsigned int to, int addend)
 {
 	npu_job_add_offset_raw(job, slot_iova(job, from), slot_iova(job, to), addend);
+}
+
+static void add_conv_rk3576(struct npu_job *job, unsigned int from, unsigned int weights,
+			    unsigned int to)
+{
+	const uint32_t w = NPU_SLOT_WIDTH - 1, h = NPU_SLOT_HEIGHT - 1;
+	const struct reg regs[] = {
+		{ 0x1004, 0xe },	  { 0x100c, 1u << 29 },	   { 0x1014, 1 << 3 | 1 },
+		{ 0x101c, 32 * 16 },	  { 0x1024, 31 },	   { 0x102c, w << 16 | h },
+		{ 0x1034, PIXELS - 1 },	  { 0x1048, 0xb },	   { 0x1074, 0 },
+		{ 0x1078, w << 16 | h },  { 0x107c, 15 },	   { 0x1080, 0 },
+		{ 0x1084, 0 },		  { 0x1088, slot_iova(job, from) },
+		{ 0x1090, w + 1 },	  { 0x1094, PIXELS },
+		{ 0x1110, slot_iova(job, weights) },
+		{ 0x3004, 0xe },	  { 0x3018, 0x10000001 },  { 0x301c, h << 16 | w },
+		{ 0x3020, 31 },		  { 0x3024, 0 },
+		{ 0x4004, 0xe },	  { 0x400c, 0x40000004 },  { 0x4010, 0 },
+		{ 0x4018, slot_iova(job, to) },
+		{ 0x401c, PIXELS },	  { 0x4028, 0 },	   { 0x402c, 31 },
+		{ 0x4030, 31 << 16 },	  { 0x4034, h << 16 | w }, { 0x4038, 0x53 },
+		{ 0x4050, 0x21111 },	  { 0x4060, 0x903 },	   { 0x407c, 0x10041c1 },
+		{ 0x4080, 0 },		  { 0x4084, 0 },	   { 0x4088, 0x80000000 },
+		{ 0x40ac, 0 },		  { 0x40b0, 1 },	   { 0x40b4, 0 },
+		{ 0x40b8, PIXELS },
+		{ 0x5004, 0xe },	  { 0x500c, w },	   { 0x5010, h },
+		{ 0x5014, 31 },		  { 0x501c, 0 },	   { 0x5034, 0x41 },
+	};
+
+	ADD_TASK(job, regs, ENABLE_CONV | ENABLE_RDMA, NPU_DONE_DPU);
 }
 
 void npu_job_add_conv(struct npu_job *job, unsigned int from, unsigned int weights,
@@ -161,7 +248,15 @@ void npu_job_add_conv(struct npu_job *job, unsigned int from, unsigned int weigh
 		{ 0x4084, 1 },		  { 0x4088, 0 },	   { 0x40c0, 2 * NPU_SLOT },
 	};
 
-	ADD_TASK(job, regs, ENABLE_CONV, NPU_DONE_DPU);
+	if (dialect()->moved)
+		add_conv_rk3576(job, from, weights, to);
+	else
+		ADD_TASK(job, regs, ENABLE_CONV, NPU_DONE_DPU);
+}
+
+bool npu_job_has_pool(void)
+{
+	return !dialect()->moved;
 }
 
 void npu_job_add_pool(struct npu_job *job, unsigned int from, unsigned int to)
@@ -251,7 +346,7 @@ struct rknpu_submit npu_job_args(const struct npu_job *job, uint32_t core_mask)
 	struct rknpu_submit args = {
 		.flags = RKNPU_JOB_PC | RKNPU_JOB_PINGPONG,
 		.timeout = 6000,
-		.task_number = 3 * job->tasks,
+		.task_number = npu_job_shares() * job->tasks,
 		.task_obj_addr = job->records.token,
 		.core_mask = core_mask,
 		.fence_fd = -1,

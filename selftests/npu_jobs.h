@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: MIT */
 /*
- * Small jobs with a known result, as register-command streams for RK3588.
+ * Small jobs with a known result, as register-command streams for RK3588 and
+ * RK3576. RK3562, RK3566 and RK3568 get those of RK3588, in units of their own:
+ * what their blocks want is not known, and on the emulated board they take these.
  *
  * A job has a data buffer that is cut into slots of NPU_SLOT bytes: a cube of
  * 8 x 4 pixels with 16 int8 channels. Tasks read one slot and write another,
@@ -9,6 +11,7 @@
 #ifndef RKNPU_SELFTEST_JOBS_H
 #define RKNPU_SELFTEST_JOBS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 #include "npu_device.h"
@@ -43,6 +46,9 @@ void npu_job_add_offset_raw(struct npu_job *job, uint64_t from, uint64_t to, int
 void npu_job_add_conv(struct npu_job *job, unsigned int from, unsigned int weights,
 		      unsigned int to);
 
+/* How RK3576 pools is not known. */
+bool npu_job_has_pool(void);
+
 /* 2x2 max pool with stride 2; the result fills a quarter of the slot. */
 void npu_job_add_pool(struct npu_job *job, unsigned int from, unsigned int to);
 
@@ -58,6 +64,12 @@ void npu_job_fetch(struct npu_job *job);
 
 int8_t *npu_job_slot(struct npu_job *job, unsigned int slot);
 struct rknpu_task *npu_job_record(struct npu_job *job, unsigned int task);
+
+/*
+ * Number of entries that task_number counts together: one for each core of the
+ * chip. With one core, task_number alone says how many tasks to run.
+ */
+unsigned int npu_job_shares(void);
 
 /* The arguments the closed runtime would pass: all tasks on each core's entry. */
 struct rknpu_submit npu_job_args(const struct npu_job *job, uint32_t core_mask);

@@ -226,7 +226,7 @@ static struct rknpu_submit default_args(FIXTURE_DATA(runtime_replay) *self)
 	struct rknpu_submit args = {
 		.flags = 0x5,
 		.timeout = 6000,
-		.task_number = 3 * TASKS,
+		.task_number = npu_job_shares() * TASKS,
 		.task_obj_addr = self->records.bo.token,
 		.fence_fd = -1,
 		.subcore_task = { { 0, TASKS }, { TASKS, TASKS }, { 2 * TASKS, TASKS } },
@@ -278,7 +278,7 @@ TEST_F(runtime_replay, default_sequence)
 		set_inputs(_test, self, loop);
 		args = default_args(self);
 		ASSERT_EQ(0, npu_submit(self->fd, &args));
-		EXPECT_EQ(3 * TASKS, args.task_counter);
+		EXPECT_EQ(args.task_number, args.task_counter);
 		EXPECT_LT(0, args.hw_elapse_time);
 		EXPECT_EQ(1, args.core_mask);
 		get_outputs(_test, self);
@@ -348,11 +348,11 @@ TEST_F(runtime_replay, one_submit_per_operator)
 	for (i = 0; i < TASKS; i++) {
 		args = default_args(self);
 		args.task_start = i;
-		args.task_number = 3;
+		args.task_number = npu_job_shares();
 		for (k = 0; k < 3; k++)
 			args.subcore_task[k] = (struct rknpu_subcore_task){ k * TASKS + i, 1 };
 		ASSERT_EQ(0, npu_submit(self->fd, &args));
-		EXPECT_EQ(3, args.task_counter);
+		EXPECT_EQ(args.task_number, args.task_counter);
 	}
 	get_outputs(_test, self);
 	EXPECT_TRUE(copy_is_right(self, 0, 30));
@@ -464,7 +464,7 @@ TEST_F(runtime_replay, input_from_a_foreign_dmabuf)
 	npu_job_add_offset_raw(&self->job, info.dma_addr, self->data.bo.iova + NPU_SLOT, 9);
 	set_inputs(_test, self, 0);
 	args = default_args(self);
-	args.task_number = 3;
+	args.task_number = npu_job_shares();
 	args.subcore_task[0].task_number = 1;
 	ASSERT_EQ(0, npu_submit(self->fd, &args));
 	get_outputs(_test, self);

@@ -62,7 +62,7 @@ TEST_F(submit, outputs_of_the_request_are_filled)
 	args = npu_job_args(&job, 0);
 	args.task_counter = 0;
 	ASSERT_EQ(0, npu_submit(self->fd, &args));
-	EXPECT_EQ(6, args.task_counter);
+	EXPECT_EQ(args.task_number, args.task_counter);
 	EXPECT_LT(0, args.hw_elapse_time);
 	EXPECT_GT(5000000000ll, args.hw_elapse_time);
 	/* An idle NPU: the first core is chosen. */
@@ -142,6 +142,8 @@ TEST_F(submit, pool_after_other_blocks_in_one_chain)
 	struct npu_job job;
 	unsigned int x, y, lane;
 
+	if (!npu_job_has_pool())
+		SKIP(return, "no pooling task is known for this chip");
 	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
 	for (x = 0; x < NPU_SLOT; x++)
 		npu_job_slot(&job, 0)[x] = (int8_t)(x * 37);

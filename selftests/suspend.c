@@ -131,12 +131,13 @@ static void *work(void *argument)
 TEST_F_TIMEOUT(suspend, waiting_programs_notice_nothing, 120)
 {
 	struct worker workers[4] = {};
-	int i, round;
+	int i, round, cores = npu_core_count(self->fd);
 
+	ASSERT_LT(0, cores);
 	npu_board_slow(JOB_MS, 200);
 	for (i = 0; i < 4; i++) {
 		workers[i].fd = i % 2 ? npu_open() : self->fd;
-		workers[i].mask = i;
+		workers[i].mask = i & ((1u << cores) - 1);
 		ASSERT_EQ(0, pthread_create(&workers[i].thread, NULL, work, &workers[i]));
 	}
 	for (round = 0; round < 4; round++) {

@@ -105,6 +105,11 @@ TEST_F(version, hw_version_is_read_from_the_registers)
 
 	ASSERT_EQ(0, npu_action(self->fd, RKNPU_GET_HW_VERSION, &value));
 	EXPECT_NE(PRESET, value);
+	/* As read on boards: "FIRE", and nothing. */
+	if (npu_is_chip("rk3588") || npu_is_chip("rk3576"))
+		EXPECT_EQ(0x46495245, value);
+	if (npu_is_chip("rk3566") || npu_is_chip("rk3568"))
+		EXPECT_EQ(0, value);
 	TH_LOG("hardware version 0x%08x", value);
 }
 

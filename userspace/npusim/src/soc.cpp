@@ -57,6 +57,16 @@ SocConfig make_rk3568() {
     return soc;
 }
 
+SocConfig make_rk3562() {
+    SocConfig soc;
+    soc.name = "rk3562";
+    soc.cores = 1;
+    soc.mmu = {MmuBanks{{0xa000, 0}, 1}, MmuBanks{}, MmuBanks{}};
+    soc.task_status_offset = 0x48;
+    soc.task_number_bits = 16;
+    return soc;
+}
+
 SocConfig make_rk3566() {
     SocConfig soc = make_rk3568();
     soc.name = "rk3566";
@@ -68,7 +78,9 @@ const SocConfig kRk3583 = make_rk3583();
 const SocConfig kRk3576 = make_rk3576();
 const SocConfig kRk3568 = make_rk3568();
 const SocConfig kRk3566 = make_rk3566();
-const std::array<const SocConfig*, 5> kAll = {&kRk3588, &kRk3583, &kRk3576, &kRk3568, &kRk3566};
+const SocConfig kRk3562 = make_rk3562();
+const std::array<const SocConfig*, 6> kAll = {&kRk3588, &kRk3583, &kRk3576,
+                                              &kRk3568, &kRk3566, &kRk3562};
 
 }  // namespace
 

@@ -249,3 +249,42 @@ TEST_CASE("chips differ in counter register, count width and fetch unit") {
     old.finish();
     CHECK(has(old.last().text, "rk3568"));
 }
+
+TEST_CASE("chips of one core: program controller and IOMMU bank are their own") {
+    struct Row {
+        const char* name;
+        uint32_t counter, control, amount, bank;
+    };
+    const Row row = GENERATE(Row{"rk3568", 0x3c, 7U << 12, 11, 0xb000},
+                             Row{"rk3566", 0x3c, 7U << 12, 11, 0xb000},
+                             Row{"rk3562", 0x48, 7U << 16, 5, 0xa000});
+    INFO(row.name);
+    REQUIRE(npusim::SocConfig::find(row.name));
+    npusim::SocConfig soc = *npusim::SocConfig::find(row.name);
+    CHECK_FALSE(soc.map);
+    soc.map = npusim::RegisterMap::kRk3588;  // as rknpu-sim --blocks does
+    Bench bench({}, soc);
+    for (uint32_t task = 0; task < 3; ++task) {
+        const uint32_t at = Bench::kCode + task * 0x1000;
+        const bool last = task == 2;
+        bench.guest.store_words(
+            at, stream(Bench::body(task), 0x0d, last ? 0 : at + 0x1000, last ? 0 : row.amount));
+    }
+    bench.npu->write(0, 0x10, Bench::kCode);
+    bench.npu->write(0, 0x14, row.amount);
+    bench.npu->write(0, 0x20, 0x300);
+    bench.npu->write(0, 0x30, row.control | 3);
+    bench.npu->write(0, 0x08, 1);
+    bench.finish();
+    INFO(bench.last().text);
+    CHECK(bench.last().end == JobEnd::kDone);
+    CHECK(bench.runner.values == std::vector<uint32_t>{0, 1, 2});
+    CHECK(bench.npu->read(0, row.counter) == 3);
+    CHECK(bench.npu->read(0, row.counter ^ 0x74) == 0);  // where the other chips have theirs
+    CHECK(bench.npu->irq_level(0));
+    CHECK(bench.npu->read(1, 0) == 0);  // no second core
+    bench.npu->write(0, row.bank, 0x12345000);
+    CHECK(bench.npu->read(0, row.bank) == 0x12345000);
+    bench.npu->write(0, row.bank ^ 0x1000, 0x12345000);  // the other chips' bank
+    CHECK(bench.npu->read(0, row.bank ^ 0x1000) == 0);
+}

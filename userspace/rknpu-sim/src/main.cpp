@@ -35,6 +35,7 @@ constexpr const char* kFooter =
 struct Arguments {
     std::string socket_dir;
     std::string soc = "rk3588";
+    std::string blocks;
     unsigned cores = 0;
     std::string fault_plan;
     std::vector<std::string> faults;
@@ -53,7 +54,9 @@ void add_options(CLI::App& app, Arguments& args) {
     app.add_option("--socket-dir", args.socket_dir, "Directory for fn0.sock .. fn3.sock")
         ->required()
         ->check(CLI::ExistingDirectory);
-    app.add_option("--soc", args.soc, "rk3588, rk3583, rk3576, rk3568 or rk3566");
+    app.add_option("--soc", args.soc, "rk3588, rk3583, rk3576, rk3568, rk3566 or rk3562");
+    app.add_option("--blocks", args.blocks,
+                   "Execute tasks as this chip does, for one whose own are not known");
     app.add_option("--cores", args.cores, "Use only this many cores")->check(CLI::Range(1, 3));
     app.add_option("--fault-plan", args.fault_plan, "File of fault rules, one per line")
         ->check(CLI::ExistingFile);
@@ -122,6 +125,13 @@ ExitCode serve(const Arguments& args) {
     if (!known)
         return fail("unknown --soc " + args.soc + "; see --help");
     npusim::SocConfig soc = *known;
+    if (!args.blocks.empty()) {
+        const npusim::SocConfig* donor = npusim::SocConfig::find(args.blocks);
+        if (!donor || !donor->map)
+            return fail("--blocks " + args.blocks + ": the tasks of this chip are not known");
+        soc.map = donor->map;
+        soc.enable_bits = donor->enable_bits;
+    }
     if (args.cores > soc.cores)
         return fail(fmt::format("{} has only {} cores", args.soc, soc.cores));
     if (args.cores != 0)

@@ -39,7 +39,7 @@ struct SocConfig {
     static const SocConfig& rk3576();
     static const SocConfig& rk3568();
 
-    /// By name ("rk3588", "rk3583", "rk3576", "rk3568", "rk3566"); nullptr when unknown.
+    /// By name ("rk3588", "rk3583", "rk3576", "rk3568", "rk3566", "rk3562"); nullptr when unknown.
     static const SocConfig* find(std::string_view name);
     static std::span<const SocConfig* const> all();
 };
