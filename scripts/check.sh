@@ -349,6 +349,19 @@ check_debug_kernel() {
     local selftests
     set_selftests aarch64
     vm_checked "selftests aarch64" "${selftests[@]}" --timeout 2400
+    vm_checked_boards
+}
+
+# The boards whose power, IOMMU or cores differ, with the programs that "make check" runs there.
+vm_checked_boards() {
+    local board how programs selftests
+    while IFS='|' read -r board how programs; do
+        case $board in '#'* | '') continue ;; esac
+        case $how in *--board*) ;; *) continue ;; esac
+        set_programs "$programs"
+        # shellcheck disable=SC2086 # options without blanks in them
+        vm_checked "board ${board// /}" $how "${selftests[@]}" --timeout 1200 </dev/null
+    done <"$RKNPU_ROOT/selftests/boards"
 }
 
 # The two tests that draw lots, for as long as they are worth it.
