@@ -167,6 +167,8 @@ vm_probe() { # vm_probe KERNEL
         vm "$1" "probe of $board" --board "$board" --no-load --timeout 200 \
             --file "$scripts/vm/probe.sh:/tests/probe.sh" --run "sh /tests/probe.sh"
     done
+    vm "$1" "probe of rk3568 with 6 GiB" --board rk3568 --memory 6G --timeout 200 \
+        --run "dmesg | grep 'memory above 4 GiB: .*boot with mem=3840M'"
 }
 
 # make_case NAME MODEL INPUT...: a folder with a model, its inputs and the outputs that the model of
