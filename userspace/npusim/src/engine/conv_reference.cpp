@@ -46,8 +46,8 @@ class ReferenceConv final : public ConvUnit {
     void unpack_weights(std::vector<T>& weights, Load load_element) {
         const size_t window = size_t{conv_.kernel_width} * conv_.kernel_height;
         // Output channels without a kernel (alignment) compute with zero weights.
-        const size_t kernels = conv_.depthwise ? 1 : std::max(conv_.kernels, conv_.out_channels);
-        const auto all = scratch(weights, window * lanes_ * kernels);
+        kernels_ = conv_.depthwise ? 1 : std::max(conv_.kernels, conv_.out_channels);
+        const auto all = scratch(weights, window * lanes_ * kernels_);
         std::fill(all.begin(), all.end(), T{});
         const std::byte* raw = weights_.raw().data();
         const auto copy = [&](uint32_t kernel, uint32_t ky, uint32_t kx, uint32_t c0, size_t index,
@@ -135,8 +135,9 @@ class ReferenceConv final : public ConvUnit {
         }
     }
 
+    /// The last group of channels may go on behind those that there are.
     [[nodiscard]] bool has_kernel(uint32_t channel) const {
-        return !conv_.depthwise || channel < lanes_;
+        return channel < (conv_.depthwise ? lanes_ : kernels_);
     }
 
     int64_t accumulate_int(uint32_t channel, uint32_t pixel, int64_t& sum) const {
@@ -166,6 +167,7 @@ class ReferenceConv final : public ConvUnit {
 
     ConvDesc conv_;
     uint32_t lanes_ = 0;
+    uint32_t kernels_ = 0;
     std::vector<int32_t> int_features_, int_weights_;
     std::vector<float> float_features_, float_weights_;
 };
