@@ -266,8 +266,9 @@ build_driver() { # build_driver KERNEL: a warning fails the check, but not the t
         record fail "$1: the driver builds"
         return 1
     fi
-    if grep -q 'warning:' "$log"; then
-        grep -m 5 'warning:' "$log" >&2
+    # 7.3's headers name a pahole that is not wanted here.
+    if grep 'warning:' "$log" | grep -v 'pahole version' >"$log.found"; then
+        head -n 5 "$log.found" >&2
         record fail "$1: the driver builds without warnings (W=1)"
     else
         record pass "$1: the driver builds without warnings (W=1)"
