@@ -2,6 +2,7 @@
 #include "core_dma.hpp"
 
 #include <algorithm>
+#include <atomic>
 #include <cstring>
 #include <utility>
 
@@ -155,6 +156,46 @@ void CoreDma::account(uint32_t iova, uint64_t len, Access access) {
     ranges_.push_back({iova, len, access, fetching_});
 }
 
+namespace {
+
+constexpr size_t kAtom = 16;
+constexpr size_t kWord = sizeof(uint64_t);
+
+/// A single atom in memory. The cores that share an operator end it with a pool task each, which
+/// reads and writes one atom that is the same for all: only these transfers meet on purpose.
+bool is_atom(std::span<const std::byte> host) {
+    return host.size() == kAtom && reinterpret_cast<uintptr_t>(host.data()) % kWord == 0;
+}
+
+std::atomic_ref<uint64_t> word_of(std::span<std::byte> host, size_t at) {
+    return std::atomic_ref(*reinterpret_cast<uint64_t*>(host.data() + at));
+}
+
+void copy_out(std::span<std::byte> host, std::byte* to) {
+    if (!is_atom(host)) {
+        std::memcpy(to, host.data(), host.size());
+        return;
+    }
+    for (size_t at = 0; at < kAtom; at += kWord) {
+        const uint64_t word = word_of(host, at).load(std::memory_order_relaxed);
+        std::memcpy(to + at, &word, kWord);
+    }
+}
+
+void copy_in(const std::byte* from, std::span<std::byte> host) {
+    if (!is_atom(host)) {
+        std::memcpy(host.data(), from, host.size());
+        return;
+    }
+    for (size_t at = 0; at < kAtom; at += kWord) {
+        uint64_t word = 0;
+        std::memcpy(&word, from + at, kWord);
+        word_of(host, at).store(word, std::memory_order_relaxed);
+    }
+}
+
+}  // namespace
+
 bool CoreDma::read(uint32_t iova, std::span<std::byte> dst) {
     if (dst.empty())
         return true;
@@ -166,7 +207,7 @@ bool CoreDma::read(uint32_t iova, std::span<std::byte> dst) {
         const auto host = piece(at, dst.size() - done, Access::kRead, kind);
         if (host.empty())
             return fail(kind, at, Access::kRead);
-        std::memcpy(dst.data() + done, host.data(), host.size());
+        copy_out(host, dst.data() + done);
         done += host.size();
     }
     account(iova, dst.size(), Access::kRead);
@@ -184,7 +225,7 @@ bool CoreDma::write(uint32_t iova, std::span<const std::byte> src) {
         const auto host = piece(at, src.size() - done, Access::kWrite, kind);
         if (host.empty())
             return fail(kind, at, Access::kWrite);
-        std::memcpy(host.data(), src.data() + done, host.size());
+        copy_in(src.data() + done, host);
         done += host.size();
     }
     account(iova, src.size(), Access::kWrite);
