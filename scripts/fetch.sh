@@ -214,7 +214,7 @@ take_source() { # take_source TREE
 # on. Its packages are configured by emulation.
 recipe_root() {
     local suite=$1 tree=$2 mirror include=dkms,linux-headers-arm64,udev,libdrm2,libstdc++6,pkgconf
-    need mmdebstrap
+    need mmdebstrap arch-test
     for mirror in $(debian_mirrors); do
         if step "installing Debian ($suite, arm64) into a folder" \
             "$RKNPU_ROOT/scripts/arm64-ns.sh" mmdebstrap --mode=root --architectures=arm64 \
