@@ -35,9 +35,9 @@ C
         -Wl,--allow-shlib-undefined
 }
 
-# try_suite SUITE: packages-guest.sh in a fresh copy of the system; it prints TAP
-try_suite() {
-    local suite=$1 root=$RKNPU_BUILD/roots/$1 log=$RKNPU_BUILD/check/packages-$1.log line status=0
+# try_release NAME: packages-guest.sh in a fresh copy of the system; it prints TAP
+try_release() {
+    local release=$1 root=$RKNPU_BUILD/roots/$1 log=$RKNPU_BUILD/check/packages-$1.log line status=0
     build_folder
     mkdir -p "$RKNPU_BUILD/check"
     # shellcheck disable=SC2016 # expanded by the inner shell
@@ -52,22 +52,22 @@ try_suite() {
         mount --rbind /dev "$root/dev"
         chroot "$root" /usr/bin/env -i PATH=/usr/sbin:/usr/bin:/sbin:/bin HOME=/root LC_ALL=C \
             DEBIAN_FRONTEND=noninteractive sh /packages/guest.sh
-    ' sh "$root" "$(fetched "$suite")/root.tar" "$RKNPU_BUILD/packages" \
+    ' sh "$root" "$(fetched "$release")/root.tar" "$RKNPU_BUILD/packages" \
         "$RKNPU_ROOT/scripts/packages-guest.sh" >"$log" 2>&1 || status=$?
     while read -r line; do
         case $line in
-        'ok '*'# SKIP'*) verdict skip "$suite: ${line#ok * }" ;;
-        'ok '*) verdict pass "$suite: ${line#ok * }" ;;
-        'not ok '*) verdict fail "$suite: ${line#not ok * }" ;;
+        'ok '*'# SKIP'*) verdict skip "$release: ${line#ok * }" ;;
+        'ok '*) verdict pass "$release: ${line#ok * }" ;;
+        'not ok '*) verdict fail "$release: ${line#not ok * }" ;;
         esac
     done < <(grep -E '^(not )?ok [0-9]' "$log")
     if grep -q '^1\.\.' "$log"; then
         [ "$status" -eq 0 ] || tail -n 30 "$log" >&2
     elif [ "$status" = 125 ]; then
-        verdict skip "$suite: $(tail -n 1 "$log")"
+        verdict skip "$release: $(tail -n 1 "$log")"
     else
         tail -n 30 "$log" >&2
-        verdict fail "$suite: the run ended early with status $status"
+        verdict fail "$release: the run ended early with status $status"
     fi
     "$RKNPU_ROOT/scripts/arm64-ns.sh" rm -rf "$root" || true
 }
@@ -90,8 +90,8 @@ if [ $status = 125 ]; then
     verdict skip "installing them: arm64 programs do not run here (see above)"
     exit "$failed"
 fi
-for suite in "$@"; do
-    "$RKNPU_ROOT/scripts/fetch.sh" "root-$suite"
-    try_suite "$suite"
+for release in "$@"; do
+    "$RKNPU_ROOT/scripts/fetch.sh" "root-$release"
+    try_release "$release"
 done
 exit "$failed"
