@@ -268,6 +268,7 @@ static const struct operation operations[] = {
 	{ "sync-4k-both", sync_page, NULL, 0 },
 	{ "create-destroy-4k", create_destroy, NULL, 4096 },
 	{ "create-destroy-1m", create_destroy, NULL, 1 << 20 },
+	{ "create-destroy-16m", create_destroy, NULL, 1 << 24 },
 	{ "create-use-destroy-4k", create_use_destroy, submit_one, 4096 },
 	{ "create-use-destroy-64k", create_use_destroy, submit_one, 1 << 16 },
 	{ "create-use-destroy-1m", create_use_destroy, submit_one, 1 << 20 },
