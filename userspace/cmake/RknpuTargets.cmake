@@ -1,6 +1,10 @@
 # SPDX-License-Identifier: MIT
 # Compile rules shared by every target of ours.
 add_compile_options(-Wall -Wextra -Werror)
+if(CMAKE_SIZEOF_VOID_P EQUAL 4)
+  # Kernels with 64 bits place the mappings of NPU memory above 4 GiB of the device file.
+  add_compile_definitions(_FILE_OFFSET_BITS=64)
+endif()
 if(RKNPU_SANITIZE)
   add_compile_options(-fsanitize=${RKNPU_SANITIZE} -fno-omit-frame-pointer
                       -fno-sanitize-recover=all

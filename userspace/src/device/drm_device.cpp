@@ -18,6 +18,7 @@
 #include "../../../uapi/rknpu_drm.h"
 #include "core/log.hpp"
 #include "core/unique_fd.hpp"
+#include "device/addressable.hpp"
 #include "device/fence.hpp"
 
 namespace rknpu {
@@ -67,13 +68,17 @@ class DrmMemory final : public DeviceMemory {
     }
 
     Status map() {
+        if (!addressable(size_))
+            return Status::failure(Error::kNoMemory, "{} bytes are too many for a 32-bit program",
+                                   size_);
         rknpu_mem_map request{};
         request.handle = handle_;
         if (drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_MAP, &request) != 0)
             return Status::failure(Error::kFail, "failed to get map offset: {}",
                                    std::strerror(errno));
-        void* start = mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_SHARED, shared_->fd.get(),
-                           static_cast<off_t>(request.offset));
+        static_assert(sizeof(off_t) == sizeof(request.offset), "see cmake/RknpuTargets.cmake");
+        void* start = mmap(nullptr, static_cast<size_t>(size_), PROT_READ | PROT_WRITE, MAP_SHARED,
+                           shared_->fd.get(), static_cast<off_t>(request.offset));
         if (start == MAP_FAILED)
             return Status::failure(Error::kNoMemory, "cannot map {} bytes of NPU memory: {}", size_,
                                    std::strerror(errno));

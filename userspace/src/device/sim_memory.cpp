@@ -10,6 +10,7 @@
 #include <cstring>
 
 #include "core/bytes.hpp"
+#include "device/addressable.hpp"
 
 namespace rknpu {
 namespace {
@@ -21,8 +22,12 @@ constexpr uint64_t kGuard = 0x1'0000;  // unmapped space behind every buffer
 
 /// `fd` -1: memory of nobody else. Empty when there is none.
 std::span<std::byte> map_memory(uint64_t size, int fd) {
+    if (!addressable(size)) {
+        errno = ENOMEM;
+        return {};
+    }
     const int flags = fd < 0 ? MAP_PRIVATE | MAP_ANONYMOUS : MAP_SHARED;
-    void* start = mmap(nullptr, size, PROT_READ | PROT_WRITE, flags, fd, 0);
+    void* start = mmap(nullptr, static_cast<size_t>(size), PROT_READ | PROT_WRITE, flags, fd, 0);
     if (start == MAP_FAILED)
         return {};
     return {static_cast<std::byte*>(start), static_cast<size_t>(size)};
