@@ -252,7 +252,7 @@ TEST_CASE("X5 the conversion of B equals the permutation, split K included", "[m
           RKNN_ERR_PARAM_INVALID);
 }
 
-TEST_CASE("X6 X7 a call takes changed data over; B may stay bound", "[matmul][X6][X7]") {
+TEST_CASE("X6 X7 a call takes changed data over, B may stay bound", "[matmul][X6][X7]") {
     const Environment device("RKNPU_DEVICE", "sim");
     Context context(info_of(RKNN_INT8_MM_INT8_TO_INT32, 1, 32, 32));
     REQUIRE(context.code == RKNN_SUCC);
@@ -294,9 +294,14 @@ TEST_CASE("X8 numbers and zero points of scales are checked", "[matmul][X8]") {
     zeros[3] = 1;  // symmetric means that all are 0
     CHECK(rknn_matmul_set_quant_params(context.handle, &params) == RKNN_ERR_PARAM_INVALID);
     zeros[3] = 0;
-    params.scale_len = 32;
-    CHECK(rknn_matmul_set_quant_params(context.handle, &params) == RKNN_ERR_PARAM_INVALID);
+    for (const int32_t length : {32, -1, 1 << 20, INT32_MAX}) {  // none of it is read
+        params.scale_len = length;
+        CHECK(rknn_matmul_set_quant_params(context.handle, &params) == RKNN_ERR_PARAM_INVALID);
+    }
     params.scale_len = static_cast<int32_t>(scales.size());
+    params.zp_len = INT32_MAX;
+    CHECK(rknn_matmul_set_quant_params(context.handle, &params) == RKNN_ERR_PARAM_INVALID);
+    params.zp_len = params.scale_len;
     scales[0] = 0.0f;
     CHECK(rknn_matmul_set_quant_params(context.handle, &params) == RKNN_ERR_PARAM_INVALID);
     std::strcpy(params.name, "D");

@@ -133,12 +133,11 @@ Status MatmulContext::set_quant_params(const rknn_quant_params& params) {
     if (params.scale == nullptr || params.scale_len <= 0)
         return Status::failure(Error::kInvalidArgument, "{} scales at {}", params.scale_len,
                                static_cast<const void*>(params.scale));
-    matmul::Parameters given;
-    given.scales.assign(params.scale, params.scale + params.scale_len);
-    given.zeros.clear();
+    const std::span scales(params.scale, static_cast<size_t>(params.scale_len));
+    std::span<const int32_t> zeros;
     if (params.zp != nullptr && params.zp_len > 0)
-        given.zeros.assign(params.zp, params.zp + params.zp_len);
-    return matmul_->set_parameters(operand.value(), std::move(given));
+        zeros = {params.zp, static_cast<size_t>(params.zp_len)};
+    return matmul_->set_parameters(operand.value(), scales, zeros);
 }
 
 Status MatmulContext::get_quant_params(rknn_quant_params& params, float& scale) {

@@ -258,7 +258,8 @@ void Matmul::update_factors() {
         factors_ = std::move(out);
 }
 
-Status Matmul::set_parameters(Operand operand, Parameters given) {
+Status Matmul::set_parameters(Operand operand, std::span<const float> scales,
+                              std::span<const int32_t> zeros) {
     const auto quant = operand == Operand::kB ? spec_.b_quant : spec_.ac_quant;
     size_t wanted = 1;
     if (operand == Operand::kB && per_channel(quant))
@@ -273,15 +274,16 @@ Status Matmul::set_parameters(Operand operand, Parameters given) {
     if (!quantised || spec_.kind->c == DataType::kInt16)
         return Status::failure(Error::kInvalidArgument, "{} has no scale in {}", name,
                                spec_.kind->name);
-    if (given.scales.size() != wanted)
+    if (scales.size() != wanted)
         return Status::failure(Error::kInvalidArgument, "{} scales are given for {}, {} are needed",
-                               given.scales.size(), name, wanted);
+                               scales.size(), name, wanted);
+    if (zeros.size() > 1 && zeros.size() != wanted)
+        return Status::failure(Error::kInvalidArgument,
+                               "{} zero points are given for {}, {} are needed", zeros.size(), name,
+                               wanted);
+    Parameters given{{scales.begin(), scales.end()}, {zeros.begin(), zeros.end()}};
     if (given.zeros.empty())
         given.zeros.assign(1, 0);
-    if (given.zeros.size() != wanted && given.zeros.size() != 1)
-        return Status::failure(Error::kInvalidArgument,
-                               "{} zero points are given for {}, {} are needed", given.zeros.size(),
-                               name, wanted);
     if (std::any_of(given.scales.begin(), given.scales.end(),
                     [](float scale) { return !(scale > 0.0f) || scale > 1e30f; }))
         return Status::failure(Error::kInvalidArgument, "a scale of {} is not a positive number",

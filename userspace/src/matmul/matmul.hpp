@@ -45,7 +45,9 @@ class Matmul {
     /// Core mask as in rknn_set_core_mask, already checked.
     Status set_cores(uint32_t mask);
 
-    Status set_parameters(Operand operand, Parameters parameters);
+    /// Nothing of the lists is read unless they have the lengths that the shape wants.
+    Status set_parameters(Operand operand, std::span<const float> scales,
+                          std::span<const int32_t> zeros);
     /// int8 x int8 -> int32 with scales per channel: the scales of B over the largest one, and
     /// that.
     Result<float> normalised_scales(std::vector<float>& scales) const;
