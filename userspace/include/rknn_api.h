@@ -22,7 +22,7 @@ extern "C" {
 #define RKNN_FLAG_PRIOR_HIGH 0x00000000
 #define RKNN_FLAG_PRIOR_MEDIUM 0x00000001
 #define RKNN_FLAG_PRIOR_LOW 0x00000002
-/* rknn_outputs_get() returns the results of the run before the last one. */
+/* rknn_run() does not wait, rknn_outputs_get() returns the run before (the first time its own). */
 #define RKNN_FLAG_ASYNC_MASK 0x00000004
 /* Measure each layer for RKNN_QUERY_PERF_DETAIL; runs get slower. */
 #define RKNN_FLAG_COLLECT_PERF_MASK 0x00000008

@@ -2,6 +2,8 @@
 // Contracts of life cycle, the general interface and layouts, each named by its id.
 #include <rknn_api.h>
 
+#include <algorithm>
+#include <limits>
 #include <numeric>
 
 #include "support/fixture.hpp"
@@ -153,6 +155,24 @@ TEST_CASE("G6 pass_through puts the bytes into the input as they are", "[contrac
           RKNN_ERR_INPUT_INVALID);
 }
 
+TEST_CASE("G7 codes are round(x / scale) + zp within the range of the type", "[contract][G7]") {
+    FileTensor tensor{"", FileType::kInt8, {1, 12}};
+    tensor.scale = 0.5f;
+    tensor.zero_point = 3;
+    const Net net(one_node("Identity", tensor));
+    REQUIRE(net.code == RKNN_SUCC);
+    const float infinity = std::numeric_limits<float>::infinity();
+    const std::vector<float> real{0,     0.24f, 0.26f, -0.24f, -0.26f,   62,
+                                  62.5f, 1000,  -65.5, -1000,  infinity, -infinity};
+    REQUIRE(set(net, real, RKNN_TENSOR_FLOAT32, RKNN_TENSOR_UNDEFINED) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    const auto codes = net.result<int8_t>(false);
+    CHECK(codes == std::vector<int8_t>{3, 3, 4, 3, 2, 127, 127, 127, -128, -128, 127, -128});
+    const auto back = net.result<float>(true);
+    for (size_t i = 0; i < codes.size(); ++i)
+        CHECK(back[i] == 0.5f * static_cast<float>(codes[i] - 3));
+}
+
 TEST_CASE("G9 int64 outputs are delivered as 8-byte integers", "[contract][G9]") {
     const Net net(copy_of({1, 3}, FileType::kInt64));
     REQUIRE(net.code == RKNN_SUCC);
@@ -212,6 +232,68 @@ TEST_CASE("G11 outputs may be fetched alone and in any order", "[contract][G11]"
     CHECK(rknn_outputs_get(net.handle, 1, outputs, nullptr) == RKNN_ERR_OUTPUT_INVALID);
 }
 
+TEST_CASE("G11 indices that are all left 0 mean the order, as in the manual's programs",
+          "[contract][G11]") {
+    FileModel model;
+    for (const char* name : {"a", "b", "same", "negative"})
+        model.tensors.push_back({name, FileType::kFloat, {1, 2}});
+    model.nodes = {{"Identity", "one", {0}, {2}}, {"Neg", "two", {1}, {3}}};
+    model.inputs = {0, 1};
+    model.outputs = {2, 3};
+    const Net net(model);
+    REQUIRE(net.code == RKNN_SUCC);
+    float values[2][2] = {{1, 2}, {3, 4}};
+    rknn_input inputs[2] = {};
+    for (size_t i = 0; i < 2; ++i) {
+        inputs[i].buf = values[i];
+        inputs[i].size = sizeof(values[i]);
+        inputs[i].fmt = RKNN_TENSOR_UNDEFINED;
+    }
+    REQUIRE(rknn_inputs_set(net.handle, 2, inputs) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    rknn_output outputs[2] = {};
+    outputs[0].want_float = outputs[1].want_float = 1;
+    float mine[2] = {};
+    outputs[1].is_prealloc = 1;
+    outputs[1].buf = mine;
+    outputs[1].size = sizeof(mine);
+    REQUIRE(rknn_outputs_get(net.handle, 2, outputs, nullptr) == RKNN_SUCC);
+    CHECK(static_cast<float*>(outputs[0].buf)[1] == 2.0f);
+    CHECK(mine[1] == -4.0f);
+    CHECK(rknn_outputs_release(net.handle, 2, outputs) == RKNN_SUCC);
+    // Indices that say something count: the first input is never set here.
+    const Net other(model);
+    inputs[0].index = inputs[1].index = 1;
+    REQUIRE(rknn_inputs_set(other.handle, 2, inputs) == RKNN_SUCC);
+    CHECK(other.run() == RKNN_ERR_INPUT_INVALID);
+}
+
+TEST_CASE("ASYNC_MASK gives the outputs of the run before, after the first run its own",
+          "[contract]") {
+    const Net plain(digits_file());
+    const Net net(digits_file(), RKNN_FLAG_ASYNC_MASK);
+    for (uint32_t frame = 1; frame <= 4; ++frame) {
+        const auto pixels = digit_pixels(frame);
+        REQUIRE(set(net, pixels, RKNN_TENSOR_UINT8, RKNN_TENSOR_NHWC) == RKNN_SUCC);
+        REQUIRE(net.run() == RKNN_SUCC);
+        const uint32_t wanted = std::max(frame - 1, 1u);
+        for (const uint8_t real : {1, 0}) {
+            rknn_output output{};
+            output.want_float = real;
+            rknn_output_extend extend{};
+            REQUIRE(rknn_outputs_get(net.handle, 1, &output, &extend) == RKNN_SUCC);
+            CHECK(extend.frame_id == wanted);
+            const auto expected = plain.digit(digit_pixels(wanted));
+            if (real != 0)
+                CHECK(std::memcmp(output.buf, expected.data(), 10 * sizeof(float)) == 0);
+            else
+                CHECK(output.size == 10);
+            CHECK(rknn_outputs_release(net.handle, 1, &output) == RKNN_SUCC);
+        }
+        CHECK(rknn_wait(net.handle, nullptr) == RKNN_SUCC);
+    }
+}
+
 TEST_CASE("Z1 native formats of inputs", "[contract][Z1]") {
     const auto format = [](const FileModel& model) {
         const Net net(model);
@@ -225,6 +307,32 @@ TEST_CASE("Z1 native formats of inputs", "[contract][Z1]") {
     CHECK(format(native_half(9, 2, 2)) == RKNN_TENSOR_NC1HWC2);
     CHECK(format(native_int8(17, 2, 2, 0.1f, 0)) == RKNN_TENSOR_NC1HWC2);
     CHECK(format(copy_of({2, 3})) == RKNN_TENSOR_UNDEFINED);
+}
+
+TEST_CASE("Y1 the order in memory is C2, W, H, C1, N, the fastest first", "[contract][Y1]") {
+    FileTensor tensor{"", FileType::kInt8, {2, 20, 2, 4}};
+    tensor.native = {2, 2, 2, 4, 16};
+    tensor.scale = 1.0f;
+    const auto model = one_node("Identity", tensor);
+    std::vector<int8_t> plain(2 * 20 * 2 * 4);
+    std::iota(plain.begin(), plain.end(), int8_t{0});
+    Net net(model);
+    REQUIRE(net.code == RKNN_SUCC);
+    auto in = net.attr(RKNN_QUERY_NATIVE_INPUT_ATTR);
+    auto out = net.attr(RKNN_QUERY_OUTPUT_ATTR);
+    auto* given = net.memory(in.size_with_stride);
+    auto* wanted = net.memory(out.size);
+    for (size_t n = 0, i = 0; n < 2; ++n)
+        for (size_t c = 0; c < 20; ++c)
+            for (size_t y = 0; y < 2; ++y)
+                for (size_t x = 0; x < 4; ++x)
+                    static_cast<int8_t*>(
+                        given->virt_addr)[(((n * 2 + c / 16) * 2 + y) * 4 + x) * 16 + c % 16] =
+                        plain[i++];
+    REQUIRE(rknn_set_io_mem(net.handle, given, &in) == RKNN_SUCC);
+    REQUIRE(rknn_set_io_mem(net.handle, wanted, &out) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    CHECK(std::memcmp(wanted->virt_addr, plain.data(), plain.size()) == 0);
 }
 
 TEST_CASE("Y2 an atom has sixteen int8 or eight float16 channels", "[contract][Y2]") {

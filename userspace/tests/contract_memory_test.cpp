@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: MIT
 // Contracts of zero copy, memory, contexts and weight sharing, each named by its id.
-#include <rknn_api.h>
+#include <rknn_custom_op.h>
 #include <sys/mman.h>
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
+#include <climits>
+#include <cstdio>
 #include <numeric>
 #include <thread>
 
@@ -52,6 +55,25 @@ struct Bound {
     rknn_tensor_mem* in = nullptr;
     rknn_tensor_mem* out = nullptr;
 };
+
+std::atomic<int> computed{0};
+std::atomic<int> result_of_slow{0};
+
+int slow(rknn_custom_op_context*, rknn_custom_op_tensor* in, uint32_t, rknn_custom_op_tensor* out,
+         uint32_t) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    std::memcpy(out[0].mem.virt_addr, in[0].mem.virt_addr, in[0].attr.size);
+    ++computed;
+    return result_of_slow;
+}
+
+rknn_custom_op slow_op(const char* type) {
+    rknn_custom_op op{};
+    op.target = RKNN_TARGET_TYPE_CPU;
+    std::snprintf(op.op_type, sizeof(op.op_type), "%s", type);
+    op.compute = slow;
+    return op;
+}
 
 std::vector<float> reference(const std::vector<std::byte>& pixels) {
     return Net(digits_file()).digit(pixels);
@@ -191,6 +213,17 @@ TEST_CASE("Z12 memory made elsewhere is taken by its descriptor", "[contract][Z1
     CHECK(rknn_create_mem_from_fd(net.handle, fd, mapped, 16, 0) == nullptr);
 }
 
+TEST_CASE("Z12 more memory than the NPU can address is refused", "[contract][Z12]") {
+    const Net net(digits_file());
+    for (const off_t size : {off_t{1} << 32, off_t{5} << 30}) {
+        const int fd = memfd_create("sparse", MFD_CLOEXEC);
+        REQUIRE(ftruncate(fd, size) == 0);
+        CHECK(rknn_create_mem_from_fd(net.handle, fd, nullptr, 4096, 0) == nullptr);
+        close(fd);
+    }
+    CHECK(rknn_create_mem(net.handle, UINT32_MAX) == nullptr);
+}
+
 TEST_CASE("Z13 buffers may be swapped between runs", "[contract][Z13]") {
     Bound bound;
     const auto a = digit_pixels(3);
@@ -248,6 +281,47 @@ TEST_CASE("T4 T7 many duplicates are cheap, keep the flags and bind for themselv
     CHECK(std::string(detail.perf_data).find("OpType") != std::string::npos);
 }
 
+TEST_CASE("T1 calls beside a run that goes on wait for its end", "[contract][T1]") {
+    Net net(one_node("Slow", {"", FileType::kFloat, {1, 4}}), RKNN_FLAG_COLLECT_PERF_MASK);
+    auto op = slow_op("Slow");
+    auto other = slow_op("Other");
+    REQUIRE(rknn_register_custom_ops(net.handle, &op, 1) == RKNN_SUCC);
+    const float values[] = {1, 2, 3, 4};
+    const auto set = [&] {
+        return net.set(values, sizeof(values), RKNN_TENSOR_FLOAT32, RKNN_TENSOR_UNDEFINED);
+    };
+    const auto query = [&](rknn_query_cmd command) {
+        uint64_t space[64] = {};
+        return rknn_query(net.handle, command, space, sizeof(space));
+    };
+    REQUIRE(set() == RKNN_SUCC);
+    rknn_run_extend extend{};
+    extend.non_block = 1;
+    const auto beside = [&](auto&& call) {
+        const int before = computed;
+        REQUIRE(rknn_run(net.handle, &extend) == RKNN_SUCC);
+        REQUIRE(call() == RKNN_SUCC);
+        CHECK(computed == before + 1);
+    };
+    beside([&] { return rknn_set_core_mask(net.handle, RKNN_NPU_CORE_0_1_2); });
+    beside([&] { return rknn_set_batch_core_num(net.handle, 2); });
+    beside([&] { return rknn_register_custom_ops(net.handle, &other, 1); });
+    beside([&] { return query(RKNN_QUERY_PERF_RUN); });
+    beside([&] { return query(RKNN_QUERY_PERF_DETAIL); });
+    beside([&] { return query(RKNN_QUERY_MEM_SIZE); });
+    beside([&] { return rknn_set_internal_mem(net.handle, net.memory(1 << 20)); });
+    beside([&] { return rknn_wait(net.handle, nullptr); });
+    beside(set);
+    CHECK(net.result<float>(true) == std::vector<float>{1, 2, 3, 4});
+    // A failure is not lost between the run and the wait.
+    result_of_slow = -1;
+    REQUIRE(rknn_run(net.handle, &extend) == RKNN_SUCC);
+    CHECK(query(RKNN_QUERY_PERF_RUN) == RKNN_SUCC);
+    CHECK(rknn_wait(net.handle, nullptr) != RKNN_SUCC);
+    CHECK(rknn_wait(net.handle, nullptr) == RKNN_SUCC);
+    result_of_slow = 0;
+}
+
 TEST_CASE("T5 memory of one context from several threads", "[contract][T5]") {
     const Net net(digits_file());
     std::atomic<int> failed{0};
@@ -301,7 +375,7 @@ TEST_CASE("W2 weights are shared with the right master only", "[contract][W2]") 
     CHECK((code == RKNN_ERR_MODEL_INVALID || code == RKNN_ERR_PARAM_INVALID));
 }
 
-TEST_CASE("C2 C6 any idle core without a mask; all cores by one name", "[contract][C2][C6]") {
+TEST_CASE("C2 C6 any idle core without a mask, all cores by one name", "[contract][C2][C6]") {
     const Net net(digits_file());
     const auto pixels = digit_pixels();
     const auto expected = net.digit(pixels);
@@ -335,6 +409,26 @@ TEST_CASE("C1 a chip with one core refuses masks", "[contract][C1]") {
               RKNN_ERR_TARGET_PLATFORM_UNMATCH);
 }
 
+TEST_CASE("B2 B3 a number of cores for batches, within those of the chip", "[contract][B2][B3]") {
+    {
+        const auto pixels = digit_pixels();
+        const Net net(digits_file());
+        for (const int cores : {1, 2, 3}) {
+            CHECK(rknn_set_batch_core_num(net.handle, cores) == RKNN_SUCC);
+            CHECK(net.digit(pixels) == reference(pixels));
+        }
+        for (const int cores : {0, -1, 4, INT_MAX, INT_MIN})
+            CHECK(rknn_set_batch_core_num(net.handle, cores) == RKNN_ERR_PARAM_INVALID);
+    }
+    const Environment soc("RKNPU_SIM_SOC", "rk3576");
+    auto model = one_node("Identity", {"", FileType::kFloat, {1, 2}});
+    model.target = "rk3576";
+    const Net net(model);
+    REQUIRE(net.code == RKNN_SUCC);
+    CHECK(rknn_set_batch_core_num(net.handle, 2) == RKNN_SUCC);
+    CHECK(rknn_set_batch_core_num(net.handle, 3) == RKNN_ERR_PARAM_INVALID);
+}
+
 TEST_CASE("M1 M2 sizes of a context's memory", "[contract][M1][M2]") {
     const Net net(digits_file());
     const auto before = net.sizes();
@@ -359,6 +453,19 @@ TEST_CASE("M4 on-chip memory of the chips", "[contract][M4]") {
     REQUIRE(net.code == RKNN_SUCC);
     CHECK(net.sizes().total_sram_size == 491520);
     CHECK(net.sizes().free_sram_size % 4096 == 0);
+}
+
+TEST_CASE("M5 versions tell that there is on-chip memory", "[contract][M5]") {
+    const Net net(digits_file());
+    rknn_sdk_version version{};
+    REQUIRE(rknn_query(net.handle, RKNN_QUERY_SDK_VERSION, &version, sizeof(version)) == RKNN_SUCC);
+    const auto number = [](const char* text) {
+        int major = 0, minor = 0, patch = 0;
+        REQUIRE(std::sscanf(text, "%d.%d.%d", &major, &minor, &patch) == 3);
+        return major * 10000 + minor * 100 + patch;
+    };
+    CHECK(number(version.api_version) >= 10600);
+    CHECK(number(version.drv_version) >= 902);  // programs that warn of older ones stay quiet
 }
 
 TEST_CASE("M7 memory takes on-chip memory first and the rest elsewhere", "[contract][M7]") {

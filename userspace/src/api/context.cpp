@@ -167,6 +167,7 @@ void Context::open_ports() {
     for (const int32_t tensor : graph.outputs)
         outputs_.emplace_back().tensor = tensor;
     input_given_.assign(inputs_.size(), false);
+    previous_frame_ = 0;
     const bool npu = session_ != nullptr && npu_converts();
     for (size_t i = 0; i < inputs_.size() && npu; ++i) {
         inputs_[i].npu_words = npu_conversion(graph, inputs_[i].tensor, map_of(i));
@@ -261,6 +262,7 @@ Status Context::set_core_mask(uint32_t mask) {
     const auto wanted = check_core_mask(device()->info(), mask);
     if (!wanted.ok())
         return wanted.status();
+    settle();
     session_->set_cores(wanted.value());
     return {};
 }
@@ -273,6 +275,7 @@ Status Context::set_batch_core_num(int cores) {
                                cores, limit);
     if (session_ == nullptr)
         return choose(style_);
+    settle();
     session_->set_batch_cores(static_cast<uint32_t>(cores));
     return {};
 }
@@ -286,6 +289,7 @@ Status Context::set_weight_memory(const rknn_tensor_mem* pointer) {
         return memory.status();
     if (memory.value()->offset != 0)
         return Status{Error::kInvalidArgument, "weight memory must start at offset 0"};
+    settle();
     return session_->set_weights(memory.value()->memory);
 }
 
@@ -296,6 +300,7 @@ Status Context::set_internal_memory(const rknn_tensor_mem* pointer) {
     auto memory = find_memory(pointer);
     if (!memory.ok())
         return memory.status();
+    settle();
     return session_->set_internal(memory.value()->memory, memory.value()->offset);
 }
 
@@ -303,6 +308,7 @@ Status Context::register_custom_ops(std::span<const rknn_custom_op> ops) {
     const std::lock_guard lock(mutex_);
     if (session_ == nullptr)
         return choose(style_);
+    settle();
     if (auto status = shapes_[shape_].custom_ops->add(ops); !status.ok())
         return status;
     for (auto& shape : shapes_) {

@@ -84,6 +84,7 @@ class Context final : public Object {
         std::optional<LastConversion> last;
         std::vector<WordPatch> npu_words;  ///< let the NPU convert unsigned bytes; empty: it cannot
         bool on_npu = false;               ///< it does
+        std::vector<std::byte> previous;   ///< of an output, what the run before gave
     };
 
     struct OutputBuffer {
@@ -115,10 +116,10 @@ class Context final : public Object {
 
     void convert_on_npu(Port& port, bool on);
 
-    Status check_input(const rknn_input& input) const;
-    Status take_input(const rknn_input& input);
-    Status check_output(const rknn_output& output) const;
-    Status give_output(rknn_output& output);
+    Status check_input(const rknn_input& input, uint32_t index) const;
+    Status take_input(const rknn_input& input, uint32_t index);
+    Status check_output(const rknn_output& output, uint32_t index) const;
+    Status give_output(rknn_output& output, uint32_t index);
     ElementView output_view(const GraphTensor& tensor, bool want_float) const;
     std::byte* lend(size_t bytes);
 
@@ -134,6 +135,9 @@ class Context final : public Object {
     void convert_bound_inputs();
     Status convert_bound_outputs();
     Status finish_pending();
+    void settle();
+    bool gives_previous() const;
+    void keep_outputs();
 
     Status query_attr(rknn_query_cmd command, rknn_tensor_attr& attr) const;
     Status query_memory_size(rknn_mem_size& info) const;
@@ -156,9 +160,11 @@ class Context final : public Object {
     bool has_run_ = false;
     bool shapes_chosen_ = false;
     uint64_t frame_ = 0;
+    uint64_t previous_frame_ = 0;  // the run that Port::previous is of; 0: none
     std::string perf_text_;
     std::future<Status> pending_;  // a run on a thread
     bool started_ = false;         // a run that the NPU does alone
+    Status unreported_;            // of a run whose end nobody asked for yet
 };
 
 }  // namespace rknpu::api

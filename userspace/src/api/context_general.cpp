@@ -29,19 +29,27 @@ bool convertible(DataType from, const GraphTensor& to) {
     }
 }
 
+/// Which input or output an item is for. The manual's own programs leave the index of each at 0 and
+/// mean their order.
+template <typename Item>
+uint32_t index_of(std::span<Item> items, size_t at) {
+    const bool unset = std::ranges::all_of(items, [](const auto& item) { return item.index == 0; });
+    return unset ? static_cast<uint32_t>(at) : items[at].index;
+}
+
 }  // namespace
 
 ChannelMap Context::map_of(size_t input) const {
     return channel_map(program_->graph, input);
 }
 
-Status Context::check_input(const rknn_input& input) const {
-    if (input.index >= inputs_.size())
+Status Context::check_input(const rknn_input& input, uint32_t index) const {
+    if (index >= inputs_.size())
         return Status::failure(Error::kInvalidInput, "input index {}, the model has {} inputs",
-                               input.index, inputs_.size());
-    const auto& tensor = tensor_of(inputs_[input.index]);
+                               index, inputs_.size());
+    const auto& tensor = tensor_of(inputs_[index]);
     if (input.buf == nullptr)
-        return Status::failure(Error::kInvalidInput, "input {} ('{}') has no buffer", input.index,
+        return Status::failure(Error::kInvalidInput, "input {} ('{}') has no buffer", index,
                                tensor.name);
     uint64_t needs = view_of(tensor).bytes();
     if (input.pass_through == 0) {
@@ -51,12 +59,12 @@ Status Context::check_input(const rknn_input& input) const {
                 Error::kInvalidInput,
                 "input {} ('{}') is given as {}, which cannot become the model's "
                 "{}",
-                input.index, tensor.name, get_type_string(input.type), to_string(tensor.type));
+                index, tensor.name, get_type_string(input.type), to_string(tensor.type));
         if (static_cast<uint32_t>(input.fmt) >= RKNN_TENSOR_FORMAT_MAX ||
             (input.fmt == RKNN_TENSOR_NC1HWC2 && tensor.dims.size() == 4))
             return Status::failure(Error::kInvalidInput,
                                    "input {} ('{}') has the format {}; NHWC or NCHW is needed",
-                                   input.index, tensor.name, get_format_string(input.fmt));
+                                   index, tensor.name, get_format_string(input.fmt));
         needs = bytes_of(*type, tensor.elements());
     }
     if (input.size < needs)
@@ -64,7 +72,7 @@ Status Context::check_input(const rknn_input& input) const {
             Error::kInvalidInput,
             "param input size({}) < model input size({}) of input {} ('{}'), type "
             "{}",
-            input.size, needs, input.index, tensor.name,
+            input.size, needs, index, tensor.name,
             input.pass_through != 0 ? "of the model" : get_type_string(input.type));
     return {};
 }
@@ -75,8 +83,8 @@ void Context::convert_on_npu(Port& port, bool on) {
     port.on_npu = on;
 }
 
-Status Context::take_input(const rknn_input& input) {
-    auto& port = inputs_[input.index];
+Status Context::take_input(const rknn_input& input, uint32_t index) {
+    auto& port = inputs_[index];
     const auto& tensor = tensor_of(port);
     const std::span source(static_cast<const std::byte*>(input.buf), input.size);
     const auto target = session_->bytes(port.tensor);
@@ -96,15 +104,15 @@ Status Context::take_input(const rknn_input& input) {
             // Codes of the model's own type are past normalisation.
             const bool codes = type == tensor.type && tensor.type != DataType::kFloat32 &&
                                tensor.type != DataType::kFloat16;
-            last.emplace(LastConversion{
-                input.type, input.fmt,
-                Converter(*user_view(tensor, type, input.fmt), native,
-                          codes || port.on_npu ? ChannelMap() : map_of(input.index))});
+            last.emplace(
+                LastConversion{input.type, input.fmt,
+                               Converter(*user_view(tensor, type, input.fmt), native,
+                                         codes || port.on_npu ? ChannelMap() : map_of(index))});
         }
         last->converter.run(source, target);
     }
     session_->mark_input_changed(port.tensor);
-    input_given_[input.index] = true;
+    input_given_[index] = true;
     return {};
 }
 
@@ -115,16 +123,16 @@ Status Context::set_inputs(std::span<const rknn_input> inputs) {
     if (inputs.size() != inputs_.size())
         return Status::failure(Error::kInvalidInput, "{} inputs are given, the model has {}",
                                inputs.size(), inputs_.size());
-    for (const auto& input : inputs) {
-        if (auto status = check_input(input); !status.ok())
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (auto status = check_input(inputs[i], index_of(inputs, i)); !status.ok())
             return status;
     }
     if (auto status = finish_pending(); !status.ok())
         log(LogLevel::kError, "the run before failed: {}", status.text());
     if (auto status = session_->bind_rest(); !status.ok())
         return status;
-    for (const auto& input : inputs) {
-        if (auto status = take_input(input); !status.ok())
+    for (size_t i = 0; i < inputs.size(); ++i) {
+        if (auto status = take_input(inputs[i], index_of(inputs, i)); !status.ok())
             return status;
     }
     return {};
@@ -134,18 +142,18 @@ ElementView Context::output_view(const GraphTensor& tensor, bool want_float) con
     return *user_view(tensor, want_float ? DataType::kFloat32 : tensor.type, RKNN_TENSOR_NCHW);
 }
 
-Status Context::check_output(const rknn_output& output) const {
-    if (output.index >= outputs_.size())
+Status Context::check_output(const rknn_output& output, uint32_t index) const {
+    if (index >= outputs_.size())
         return Status::failure(Error::kInvalidOutput, "output index {}, the model has {} outputs",
-                               output.index, outputs_.size());
+                               index, outputs_.size());
     if (output.is_prealloc == 0)
         return {};
-    const auto& tensor = tensor_of(outputs_[output.index]);
+    const auto& tensor = tensor_of(outputs_[index]);
     const uint64_t needs = output_view(tensor, output.want_float != 0).bytes();
     if (output.buf == nullptr || output.size < needs)
-        return Status::failure(
-            Error::kInvalidOutput, "output {} ('{}'): the buffer has {} bytes, {} are needed",
-            output.index, tensor.name, output.buf == nullptr ? 0 : output.size, needs);
+        return Status::failure(Error::kInvalidOutput,
+                               "output {} ('{}'): the buffer has {} bytes, {} are needed", index,
+                               tensor.name, output.buf == nullptr ? 0 : output.size, needs);
     return {};
 }
 
@@ -163,8 +171,8 @@ std::byte* Context::lend(size_t bytes) {
     return buffer.bytes.data();
 }
 
-Status Context::give_output(rknn_output& output) {
-    auto& port = outputs_[output.index];
+Status Context::give_output(rknn_output& output, uint32_t index) {
+    auto& port = outputs_[index];
     const auto& tensor = tensor_of(port);
     const auto type = output.want_float != 0 ? RKNN_TENSOR_FLOAT32 : to_public(tensor.type);
     if (!port.last || port.last->type != type)
@@ -175,8 +183,9 @@ Status Context::give_output(rknn_output& output) {
     if (output.is_prealloc == 0)
         output.buf = lend(view.bytes());
     output.size = static_cast<uint32_t>(view.bytes());
-    port.last->converter.run(session_->bytes(port.tensor),
-                             std::span(static_cast<std::byte*>(output.buf), view.bytes()));
+    const std::span<const std::byte> source =
+        previous_frame_ != 0 ? port.previous : session_->bytes(port.tensor);
+    port.last->converter.run(source, std::span(static_cast<std::byte*>(output.buf), view.bytes()));
     return {};
 }
 
@@ -184,23 +193,25 @@ Status Context::get_outputs(std::span<rknn_output> outputs, uint64_t* frame) {
     const std::lock_guard lock(mutex_);
     if (auto status = choose(Style::kGeneral); !status.ok())
         return status;
-    if (auto status = finish_pending(); !status.ok())
-        return status;
-    if (!has_run_)
-        return Status{Error::kInvalidOutput, "there are no outputs before rknn_run"};
+    if (previous_frame_ == 0) {
+        if (auto status = finish_pending(); !status.ok())
+            return status;
+        if (!has_run_)
+            return Status{Error::kInvalidOutput, "there are no outputs before rknn_run"};
+    }
     if (outputs.size() > outputs_.size())
         return Status::failure(Error::kInvalidOutput, "{} outputs are wanted, the model has {}",
                                outputs.size(), outputs_.size());
-    for (const auto& output : outputs) {
-        if (auto status = check_output(output); !status.ok())
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (auto status = check_output(outputs[i], index_of(outputs, i)); !status.ok())
             return status;
     }
-    for (auto& output : outputs) {
-        if (auto status = give_output(output); !status.ok())
+    for (size_t i = 0; i < outputs.size(); ++i) {
+        if (auto status = give_output(outputs[i], index_of(outputs, i)); !status.ok())
             return status;
     }
     if (frame != nullptr)
-        *frame = frame_;
+        *frame = previous_frame_ != 0 ? previous_frame_ : frame_;
     return {};
 }
 

@@ -131,11 +131,13 @@ Status Context::query(rknn_query_cmd command, void* info, uint32_t size) {
             return answer(num, info, size, sizeof(num), "rknn_input_output_num");
         }
         case RKNN_QUERY_PERF_DETAIL: {
+            settle();
             rknn_perf_detail detail{};
             query_perf_detail(detail);
             return answer(detail, info, size, sizeof(detail), "rknn_perf_detail");
         }
         case RKNN_QUERY_PERF_RUN: {
+            settle();
             rknn_perf_run run{};
             if (session_ != nullptr)
                 run.run_duration =
@@ -151,6 +153,7 @@ Status Context::query(rknn_query_cmd command, void* info, uint32_t size) {
             return answer(version, info, size, sizeof(version), "rknn_sdk_version");
         }
         case RKNN_QUERY_MEM_SIZE: {
+            settle();
             rknn_mem_size sizes{};
             if (auto status = query_memory_size(sizes); !status.ok())
                 return status;

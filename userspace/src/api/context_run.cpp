@@ -4,6 +4,7 @@
 
 #include <cerrno>
 #include <cstring>
+#include <utility>
 
 #include "api/context.hpp"
 #include "api/dump.hpp"
@@ -38,6 +39,8 @@ Status Context::run_now() {
 }
 
 Status Context::finish_pending() {
+    if (!unreported_.ok())
+        return std::exchange(unreported_, {});
     if (pending_.valid())
         return pending_.get();
     if (!started_)
@@ -45,6 +48,27 @@ Status Context::finish_pending() {
     started_ = false;
     auto status = session_->finish();
     return status.ok() ? after_run() : status;
+}
+
+/// Ends a run that goes on beside the caller, as something that it uses will change or be read.
+/// What became of it is for those to know who ask for its results.
+void Context::settle() {
+    unreported_ = finish_pending();
+}
+
+/// RKNN_FLAG_ASYNC_MASK: rknn_run does not wait, rknn_outputs_get gives what is there already.
+bool Context::gives_previous() const {
+    return (flags_ & RKNN_FLAG_ASYNC_MASK) != 0 && style_ == Style::kGeneral;
+}
+
+void Context::keep_outputs() {
+    if (!has_run_)
+        return;
+    for (auto& port : outputs_) {
+        const auto bytes = session_->bytes(port.tensor);
+        port.previous.assign(bytes.begin(), bytes.end());
+    }
+    previous_frame_ = frame_;
 }
 
 Status Context::check_run(const rknn_run_extend* extend) const {
@@ -108,7 +132,9 @@ Status Context::run(rknn_run_extend* extend) {
         return Status::failure(Error::kInvalidArgument, "invalid fence in fd, fd: {}", in_fence);
     if (extend != nullptr)
         extend->frame_id = frame_ + 1;
-    const bool later = (extend != nullptr && extend->non_block != 0) ||
+    if (gives_previous())
+        keep_outputs();
+    const bool later = (extend != nullptr && extend->non_block != 0) || gives_previous() ||
                        (flags_ & RKNN_FLAG_FENCE_OUT_OUTSIDE) != 0;
     if (later)
         return run_later(extend, in_fence);
