@@ -116,7 +116,7 @@ TEST_CASE("distance: cosine and Euclid", "[compare]") {
     CHECK(distance(a, zero).cos == 0);
 }
 
-TEST_CASE("compare: layers by name, whole and alone; what cannot be compared says why",
+TEST_CASE("compare: layers by name, whole and alone, and what cannot be compared says why",
           "[compare]") {
     // The model computes something else than the graph in its second layer.
     const SmallPair pair("Sigmoid");

@@ -332,7 +332,7 @@ TEST_CASE("tensor dumps hold what the tensors hold", "[device][dump]") {
     std::filesystem::remove_all(folder);
 }
 
-TEST_CASE("layers on the CPU are named with a reason; strict mode refuses them",
+TEST_CASE("layers on the CPU are named with a reason, strict mode refuses them",
           "[device][limits]") {
     struct Case {
         FileModel model;

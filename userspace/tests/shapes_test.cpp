@@ -7,8 +7,7 @@
 #include <numeric>
 #include <span>
 
-#include "rknpu_compiler/writer.hpp"
-#include "support/edit_model.hpp"
+#include "support/networks.hpp"
 #include "support/test_device.hpp"
 
 using namespace rknpu;        // NOLINT: tests
@@ -16,53 +15,14 @@ using namespace rknpu::test;  // NOLINT
 
 namespace {
 
-using Size = std::pair<uint32_t, uint32_t>;  // height, width
 using Codes = std::vector<int8_t>;
-
-/// Two convolutions with the same weights whatever the size of the picture is.
-std::vector<std::byte> network(Size size, float gain = 1) {
-    compiler::Graph graph;
-    graph.name = "two";
-    graph.tensors = {{"in", 3, size.first, size.second, {0, 255}},
-                     {"middle", 8, 0, 0, {0, 900}},
-                     {"out", 8, 0, 0, {-2000, 2000}}};
-    const auto conv = [&](const char* name, uint32_t from, uint32_t to, uint32_t channels) {
-        compiler::Layer layer;
-        layer.name = name;
-        layer.inputs = {from};
-        layer.output = to;
-        layer.window.height = layer.window.width = 3;
-        layer.window.pad_top = layer.window.pad_left = 1;
-        layer.pad_bottom = layer.pad_right = 1;
-        layer.relu = to == 1;
-        for (uint32_t i = 0; i < 8 * channels * 9; ++i)
-            layer.weights.push_back(gain * (static_cast<float>(i * 7 % 23) - 11) / 11);
-        return layer;
-    };
-    graph.layers = {conv("first", 0, 1, 3), conv("second", 1, 2, 8)};
-    graph.inputs = {{0, {0, 0, 0}, {1, 1, 1}}};
-    graph.outputs = {2};
-    const auto wrong = compiler::infer_shapes(graph);
-    INFO((wrong ? wrong->text : ""));
-    REQUIRE_FALSE(wrong);
-    auto quantised = compiler::quantize(std::move(graph));
-    REQUIRE(quantised);
-    auto job = compiler::lower(*quantised);
-    REQUIRE(job);
-    return compiler::write_rknn(*job);
-}
 
 const std::vector<Size> kSizes = {{8, 8}, {24, 16}, {16, 8}};
 constexpr size_t kLargest = 1;
 
 /// One file with all of kSizes.
 std::vector<std::byte> dynamic_network(const std::function<void(schema::ModelT&)>& more = {}) {
-    return edit_model(network(kSizes[0]), [&](schema::ModelT& model) {
-        for (size_t i = 1; i < kSizes.size(); ++i)
-            add_shape(model, network(kSizes[i]));
-        if (more)
-            more(model);
-    });
+    return rknpu::test::dynamic_network(kSizes, more);
 }
 
 std::vector<std::byte> pixels_of(Size size) {
@@ -194,8 +154,8 @@ TEST_CASE("D6 D8 bound buffers: again after a change, larger than needed", "[sha
     }
 }
 
-TEST_CASE("D9 memory from outside holds every shape; no duplicates, no shared weights",
-          "[shapes][D9]") {
+TEST_CASE("D9 T6 memory from outside holds every shape, no duplicates, no shared weights",
+          "[shapes][D9][T6]") {
     Net net(dynamic_network(), RKNN_FLAG_INTERNAL_ALLOC_OUTSIDE);
     const auto need = net.sizes().total_internal_size;
     REQUIRE(need >= Net(network(kSizes[kLargest])).sizes().total_internal_size);
