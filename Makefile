@@ -60,7 +60,7 @@ check-unit: ## unit tests on this machine
 golden: ## the NPU model against slow rules, 200,000 random cases
 	@scripts/check.sh golden
 
-check-arm: ## the conversions with NEON, on this machine
+check-arm: ## conversions with NEON and 32-bit programs, on this machine
 	@scripts/setup.sh
 	@scripts/check.sh arm
 

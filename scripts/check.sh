@@ -2,11 +2,12 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|golden|arm|debug|debug-kernel|soak|vm|style|dist|more|all]...
+#   check.sh [unit|golden|arm|sanitize|threads|debug|debug-kernel|soak|vm|style|dist|more|all]...
 #
 # KERNELS="6.1 6.12" chooses the VM's kernels, RKNPU_MATRIX=1 runs all selftests on all boards.
-# "debug" is "debug-kernel" and the unit tests with sanitizers. "soak" is RKNPU_STRESS_SECONDS (600) of
-# mixed stress on the debug kernel and RKNPU_FUZZ_COUNT (1000000) random requests on the newest one.
+# "debug" is "debug-kernel", "sanitize" (unit tests with ASan and UBSan) and "threads" (with TSan).
+# "soak" is RKNPU_STRESS_SECONDS (600) of mixed stress on the debug kernel and RKNPU_FUZZ_COUNT
+# (1000000) random requests on the newest one.
 #
 # Each check appends "pass|fail|skip NAME" to build/check/results; the last line printed is
 # "N passed, N failed, N skipped" and the exit status says whether all is well.
@@ -61,17 +62,31 @@ run_ctest() { # run_ctest BUILD NAME [PROGRAM]...: all tests, or those of some p
         record fail "$2: ctest report is readable"
 }
 
-# Conversions with NEON, which no other check runs.
+# Programs for ARM under QEMU's user emulation: the conversions with NEON, which no other check runs,
+# and the interface to programs in 32 bit.
 check_arm() {
-    say "conversions with NEON"
-    if ! command -v qemu-aarch64-static >/dev/null; then
-        record skip "arm: qemu-aarch64-static is not installed (scripts/setup.sh)"
+    say "conversions with NEON, 32-bit programs"
+    arm_tests aarch64 sysroot-arm64 rknpu_convert_test
+    arm_tests armhf sysroot-armhf rknpu_{convert,loader,api,contract,clients,device,kinds,matmul}_test
+}
+
+# Of those in 32 bit, the ones that say most for their time.
+check_arm_few() {
+    say "32-bit programs"
+    arm_tests armhf sysroot-armhf rknpu_{clients,contract}_test
+}
+
+arm_tests() { # arm_tests TARGET SYSROOT PROGRAM...
+    local target=$1 sysroot=$2 qemu=qemu-${1/armhf/arm}-static
+    shift 2
+    if ! command -v "$qemu" >/dev/null; then
+        record skip "$target: $qemu is not installed (scripts/setup.sh)"
         return
     fi
-    "$scripts/fetch.sh" sysroot-arm64
-    "$scripts/build-userspace.sh" aarch64 rknpu_convert_test ||
-        { record fail "the tests build for ARM" && return; }
-    run_ctest "$RKNPU_BUILD/aarch64" aarch64 rknpu_convert_test
+    "$scripts/fetch.sh" "$sysroot"
+    "$scripts/build-userspace.sh" "$target" "$@" ||
+        { record fail "$target: the tests build" && return; }
+    run_ctest "$RKNPU_BUILD/$target" "$target" "$@"
 }
 
 # vm KERNEL NAME OPTION...: one boot
@@ -90,6 +105,7 @@ build_guest_programs() {
     "$scripts/fetch.sh" qemu busybox sysroot-arm64 sysroot-armhf &&
         "$scripts/build-userspace.sh" host rknpu-sim rknn-run &&
         "$scripts/build-userspace.sh" aarch64 rknnrt rknn-run rknpu_vm_tests &&
+        "$scripts/build-userspace.sh" armhf rknnrt rknpu_vm_tests &&
         build_selftests aarch64 aarch64-linux-gnu- &&
         build_selftests armhf arm-linux-gnueabihf-
 }
@@ -250,6 +266,10 @@ vm_runtime() { # vm_runtime KERNEL: the cases, and the scripts of userspace/test
         [ ! -d "$data/rknn/$case" ] ||
             options+=(--file "$data/rknn/$case:/data/shared/rknn/$case")
     done
+    # The same as a 32-bit program. Its library first: the other one has the same name.
+    options+=(--file "$RKNPU_BUILD/armhf/src/api/librknnrt.so:/lib/arm-linux-gnueabihf/librknnrt.so"
+        --file "$RKNPU_BUILD/armhf/tests/rknpu_vm_tests:/bin/rknpu_vm_tests_32bit"
+        --run rknpu_vm_tests_32bit)
     vm "$1" runtime "${options[@]}" --timeout 600
 }
 
@@ -330,6 +350,17 @@ check_sanitized() {
     run_ctest "$build/userspace" sanitized
 }
 
+# Those of them that have threads, or run the code that others call from threads, under TSan.
+check_threads() {
+    say "tests of the interface under TSan"
+    local build=$RKNPU_BUILD/threads tests
+    tests=(rknpu_{api,contract,clients,device,matmul,kinds}_test)
+    RKNPU_BUILD=$build CMAKE_ARGS="-DRKNPU_SANITIZE=thread" \
+        "$scripts/build-userspace.sh" host "${tests[@]}" ||
+        { record fail "the tests build with TSan" && return; }
+    run_ctest "$build/userspace" threads "${tests[@]}"
+}
+
 # vm_checked NAME OPTION...: a boot of the debug kernel in which every report of a checker counts
 vm_checked() {
     local name=$1 checkers="sh /tests/checkers.sh"
@@ -383,6 +414,7 @@ check_soak() {
 
 check_debug() {
     check_sanitized
+    check_threads
     check_debug_kernel
 }
 
@@ -432,6 +464,8 @@ for part in "$@"; do
     unit) check_unit ;;
     golden) check_golden ;;
     arm) check_arm ;;
+    sanitize) check_sanitized ;;
+    threads) check_threads ;;
     debug) check_debug ;;
     debug-kernel) check_debug_kernel ;;
     soak) check_soak ;;
@@ -439,7 +473,7 @@ for part in "$@"; do
     style) check_style ;;
     dist) check_dist ;;
     more) check_more ;;
-    all) check_unit && check_style && check_vm && check_dist && check_debug_if_wanted ;;
+    all) check_unit && check_arm_few && check_style && check_vm && check_dist && check_debug_if_wanted ;;
     *) die "unknown check '$part'" "check.sh --help names them all" ;;
     esac
 done
