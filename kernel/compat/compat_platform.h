@@ -2,6 +2,7 @@
 #ifndef RKNPU_COMPAT_PLATFORM_H
 #define RKNPU_COMPAT_PLATFORM_H
 
+#include <linux/nvmem-consumer.h>
 #include <linux/platform_device.h>
 #include <linux/pm_runtime.h>
 
@@ -26,6 +27,14 @@ static int fn##_int(struct platform_device *pdev) \
 #endif
 #ifndef pm_ptr
 #define pm_ptr(ptr)		(IS_ENABLED(CONFIG_PM) ? (ptr) : NULL)
+#endif
+
+/* As the headers have it for wider values where the kernel has no fuses. */
+#ifndef HAVE_NVMEM_CELL_READ_U8
+static inline int nvmem_cell_read_u8(struct device *dev, const char *name, u8 *value)
+{
+	return -EOPNOTSUPP;
+}
 #endif
 
 /* Newer kernels make a cooling device of a devfreq device by themselves. */

@@ -41,10 +41,9 @@ Cflags: -I\${prefix}/${CMAKE_INSTALL_INCLUDEDIR}
                 "${CMAKE_CURRENT_BINARY_DIR}/rknnrtConfigVersion.cmake" DESTINATION ${package_dir}
           COMPONENT rknnrt)
   # Old programs link the name that the first SDKs had for the same library.
-  install(CODE "
-    file(CREATE_LINK librknnrt.so
-      \"\$ENV{DESTDIR}\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_LIBDIR}/librknn_api.so\" SYMBOLIC)"
-    COMPONENT rknnrt)
+  file(CREATE_LINK librknnrt.so "${CMAKE_CURRENT_BINARY_DIR}/librknn_api.so" SYMBOLIC)
+  install(FILES "${CMAKE_CURRENT_BINARY_DIR}/librknn_api.so"
+          DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT rknnrt)
 endif()
 
 install(PROGRAMS "${RKNPU_ROOT}/scripts/rknpu-doctor" "${RKNPU_ROOT}/scripts/rknpu-dtb"
