@@ -7,6 +7,7 @@
 #include <numeric>
 #include <span>
 
+#include "model/graph.hpp"
 #include "support/networks.hpp"
 #include "support/test_device.hpp"
 
@@ -471,6 +472,30 @@ TEST_CASE("B1 a batch that cannot be is refused", "[shapes][B1]") {
         graph.tensors[static_cast<size_t>(graph.outputs.front())]->dims[0] = 3;
     });
     CHECK(Net(odd).code == RKNN_ERR_MODEL_INVALID);
+}
+
+TEST_CASE("B1 a proven batch that is too large is refused, not computed in part", "[shapes][B1]") {
+    Capture capture(LogLevel::kError);
+    CHECK(Net(with_batch(network({160, 128}), 4096, kBatchForms[2])).code ==
+          RKNN_ERR_MODEL_INVALID);
+    CHECK_THAT(capture.text(), Catch::Contains("batch of 4096"));
+}
+
+TEST_CASE("L2 what the lists of a file name are its inputs and outputs", "[shapes][L2]") {
+    const auto kinds = [](uint8_t from, uint8_t to) {
+        return edit_model(network(kSizes[0]), [=](schema::ModelT& model) {
+            for (auto& tensor : model.graphs.front()->tensors)
+                tensor->kind = tensor->kind == from ? to : tensor->kind;
+        });
+    };
+    const auto kind = [](TensorKind value) { return static_cast<uint8_t>(value); };
+    Capture capture(LogLevel::kError);
+    for (const auto end : {TensorKind::kInput, TensorKind::kOutput}) {
+        CHECK(Net(kinds(kind(end), kind(TensorKind::kInternal))).code == RKNN_ERR_MODEL_INVALID);
+        CHECK_THAT(capture.text(), Catch::Contains("is listed as input or output, but is none"));
+    }
+    // Nobody would bind what is no input or output of the model: it stays inside.
+    CHECK(Net(kinds(kind(TensorKind::kInternal), kind(TensorKind::kOutput))).code == RKNN_SUCC);
 }
 
 TEST_CASE("G3 G9 inputs and outputs of different types and ranks in one model",

@@ -127,8 +127,7 @@ Status Context::set_inputs(std::span<const rknn_input> inputs) {
         if (auto status = check_input(inputs[i], index_of(inputs, i)); !status.ok())
             return status;
     }
-    if (auto status = finish_pending(); !status.ok())
-        log(LogLevel::kError, "the run before failed: {}", status.text());
+    settle();
     if (auto status = session_->bind_rest(); !status.ok())
         return status;
     for (size_t i = 0; i < inputs.size(); ++i) {

@@ -61,9 +61,12 @@ bool Context::gives_previous() const {
     return (flags_ & RKNN_FLAG_ASYNC_MASK) != 0 && style_ == Style::kGeneral;
 }
 
+/// A run that failed left nothing to keep.
 void Context::keep_outputs() {
+    previous_frame_ = 0;
     if (!has_run_)
         return;
+    has_run_ = false;
     for (auto& port : outputs_) {
         const auto bytes = session_->bytes(port.tensor);
         port.previous.assign(bytes.begin(), bytes.end());

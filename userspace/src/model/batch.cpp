@@ -37,10 +37,10 @@ std::vector<int32_t> ends_of(const JobGraph& graph) {
 
 /// The first dim that all inputs and outputs have in common, 1 if there is none.
 uint32_t common_batch(const JobGraph& graph) {
-    int32_t batch = 0;
+    int32_t batch = -1;  // none seen
     for (const int32_t end : ends_of(graph)) {
         const auto& tensor = graph.tensors[static_cast<size_t>(end)];
-        if (tensor.dims.empty() || !is_end(tensor) || (batch != 0 && tensor.dims[0] != batch))
+        if (tensor.dims.empty() || !is_end(tensor) || (batch >= 0 && tensor.dims[0] != batch))
             return 1;
         batch = tensor.dims[0];
     }

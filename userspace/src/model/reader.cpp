@@ -307,6 +307,28 @@ class Reader {
             return s;
         if (graph_.inputs.empty() || graph_.outputs.empty())
             return bad("it has no inputs or no outputs");
+        return match_kinds();
+    }
+
+    /// What the lists name is bound to buffers of its own, by its kind the rest is not: both must
+    /// agree, or commands would keep addresses of the file. What no list names is internal.
+    Status match_kinds() {
+        const auto is_end = [](const GraphTensor& tensor) {
+            return tensor.kind == TensorKind::kInput || tensor.kind == TensorKind::kOutput;
+        };
+        std::vector<bool> listed(graph_.tensors.size(), false);
+        for (const auto* list : {&graph_.inputs, &graph_.outputs}) {
+            for (const int32_t index : *list) {
+                const auto& tensor = graph_.tensors[static_cast<size_t>(index)];
+                if (!is_end(tensor))
+                    return bad("'{}' is listed as input or output, but is none", tensor.name);
+                listed[static_cast<size_t>(index)] = true;
+            }
+        }
+        for (size_t i = 0; i < listed.size(); ++i) {
+            if (!listed[i] && is_end(graph_.tensors[i]))
+                graph_.tensors[i].kind = TensorKind::kInternal;
+        }
         return {};
     }
 
@@ -396,12 +418,14 @@ int32_t find_tensor(const JobGraph& graph, std::string_view name) {
 namespace {
 
 /// The graph of several pictures that the commands compute one by one.
-Result<JobGraph> read_batch(const JobGraph& graph, const Batch& batch) {
+/// `proven` tells whether they do.
+Result<JobGraph> read_batch(const JobGraph& graph, const Batch& batch, bool& proven) {
     const auto read = [&](bool all) -> Result<JobGraph> {
         JobGraph one = graph;
         keep_one_picture(one, batch.pictures, all);
         if (auto status = validate(one); !status.ok())
             return status;
+        proven = true;
         if (auto status = repeat_for_batch(one, batch.pictures); !status.ok())
             return status;
         return one;
@@ -429,8 +453,9 @@ Result<JobGraph> read_graph(const schema::Model& model, const schema::Graph& sou
                                "know. Convert the model for rk3588 or rk3576.",
                                graph.target);
     if (const auto batch = batch_of(graph); batch.pictures > 1) {
-        auto several = read_batch(graph, batch);
-        if (several.ok() || batch.certain)
+        bool proven = batch.certain;
+        auto several = read_batch(graph, batch, proven);
+        if (several.ok() || proven)
             return several;
     }
     if (auto status = validate(graph); !status.ok())
