@@ -322,6 +322,27 @@ TEST_CASE("T1 calls beside a run that goes on wait for its end", "[contract][T1]
     result_of_slow = 0;
 }
 
+TEST_CASE("ASYNC_MASK reports a run that failed and does not give what it left", "[contract]") {
+    Net net(one_node("Slow", {"", FileType::kFloat, {1, 4}}), RKNN_FLAG_ASYNC_MASK);
+    auto op = slow_op("Slow");
+    REQUIRE(rknn_register_custom_ops(net.handle, &op, 1) == RKNN_SUCC);
+    const auto set = [&](float value) {
+        const float values[] = {value, value, value, value};
+        return net.set(values, sizeof(values), RKNN_TENSOR_FLOAT32, RKNN_TENSOR_UNDEFINED);
+    };
+    REQUIRE(set(1) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    CHECK(net.result<float>(true) == std::vector<float>(4, 1));
+    REQUIRE(set(2) == RKNN_SUCC);
+    result_of_slow = -1;
+    REQUIRE(net.run() == RKNN_SUCC);
+    REQUIRE(set(3) == RKNN_SUCC);
+    result_of_slow = 0;
+    CHECK(net.run() != RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    CHECK(net.result<float>(true) == std::vector<float>(4, 3));
+}
+
 TEST_CASE("T5 memory of one context from several threads", "[contract][T5]") {
     const Net net(digits_file());
     std::atomic<int> failed{0};
