@@ -200,9 +200,12 @@ static int __init rknpu_init(void)
 
 	rknpu_supply_hush_all(rknpu_of_match);
 	ret = platform_driver_register(&rknpu_driver);
-	if (!ret)
+	if (!ret) {
 		rknpu_explain_rivals();
-	else if (ret == -EBUSY)
+		return 0;
+	}
+	rknpu_supply_unhush_all(rknpu_of_match);
+	if (ret == -EBUSY)
 		pr_err("rknpu: this kernel has a driver RKNPU already: load none, or build the kernel without it\n");
 	return ret;
 }
@@ -210,6 +213,7 @@ static int __init rknpu_init(void)
 static void __exit rknpu_exit(void)
 {
 	platform_driver_unregister(&rknpu_driver);
+	rknpu_supply_unhush_all(rknpu_of_match);
 }
 
 late_initcall(rknpu_init);

@@ -161,14 +161,18 @@ void rknpu_supply_hush(struct device *dev)
 	put_device(mmu);
 }
 
-/**
- * rknpu_supply_hush_all() - the same for all devices that wait for this driver
- * @nodes: what the driver supports
- *
- * From 6.15 on the kernel puts a device behind its IOMMU as soon as both are
- * there: then it is too late in the first probe already.
- */
-void rknpu_supply_hush_all(const struct of_device_id *nodes)
+/* The opposite. An IOMMU that was not hushed is left as it is. */
+static void rknpu_supply_unhush(struct device *dev)
+{
+	struct device *mmu = rknpu_supply_find_mmu(dev);
+
+	if (mmu && device_is_bound(mmu) && !pm_runtime_enabled(mmu))
+		pm_runtime_enable(mmu);
+	put_device(mmu);
+}
+
+static void rknpu_supply_each_waiting(const struct of_device_id *nodes,
+				      void (*what)(struct device *dev))
 {
 	struct platform_device *pdev;
 	struct device_node *node;
@@ -178,9 +182,32 @@ void rknpu_supply_hush_all(const struct of_device_id *nodes)
 		if (!pdev)
 			continue;
 		if (!READ_ONCE(pdev->dev.driver) && device_iommu_mapped(&pdev->dev))
-			rknpu_supply_hush(&pdev->dev);
+			what(&pdev->dev);
 		put_device(&pdev->dev);
 	}
+}
+
+/**
+ * rknpu_supply_hush_all() - the same for all devices that wait for this driver
+ * @nodes: what the driver supports
+ *
+ * From 6.15 on the kernel puts a device behind its IOMMU as soon as both are
+ * there: then it is too late in the first probe already.
+ */
+void rknpu_supply_hush_all(const struct of_device_id *nodes)
+{
+	rknpu_supply_each_waiting(nodes, rknpu_supply_hush);
+}
+
+/**
+ * rknpu_supply_unhush_all() - leave the IOMMUs as they were found
+ * @nodes: what the driver supports
+ *
+ * For the end of this driver: another one may need them next.
+ */
+void rknpu_supply_unhush_all(const struct of_device_id *nodes)
+{
+	rknpu_supply_each_waiting(nodes, rknpu_supply_unhush);
 }
 
 static void rknpu_supply_hush_again(void *data)

@@ -49,6 +49,7 @@ struct rknpu_supply {
 
 void rknpu_supply_hush(struct device *dev);
 void rknpu_supply_hush_all(const struct of_device_id *nodes);
+void rknpu_supply_unhush_all(const struct of_device_id *nodes);
 int rknpu_supply_init(struct rknpu_device *ndev);
 int rknpu_supply_keep(struct rknpu_device *ndev);
 void rknpu_supply_keep_no_more(struct rknpu_device *ndev);

@@ -15,7 +15,15 @@ rounds() {
         i=$((i + 1))
     done
 }
+# Another driver may need the IOMMUs next: they must be left asleep, but able to wake up.
+check_iommus() {
+    for iommu in /sys/bus/platform/drivers/rk_iommu/*.iommu; do
+        status=$(cat "$iommu/power/runtime_status") || exit 1
+        [ "$status" = suspended ] || { echo "without a driver $iommu is $status" && exit 1; }
+    done
+}
 rounds 5
+check_iommus
 sleep 1
 before=$(kernel_memory)
 rounds 50
