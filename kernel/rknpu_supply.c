@@ -166,7 +166,7 @@ static void rknpu_supply_unhush(struct device *dev)
 {
 	struct device *mmu = rknpu_supply_find_mmu(dev);
 
-	if (mmu && device_is_bound(mmu) && !pm_runtime_enabled(mmu))
+	if (mmu && mmu->driver && !pm_runtime_enabled(mmu))
 		pm_runtime_enable(mmu);
 	put_device(mmu);
 }

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: MIT
 # The checks behind "make check".
 #
-#   check.sh [unit|golden|arm|sanitize|threads|debug|debug-kernel|soak|vm|style|dist|more|all]...
+#   check.sh [unit|golden|arm|sanitize|threads|debug|debug-kernel|soak|vm|matrix|style|dist|more|all]...
 #
-# KERNELS="6.1 6.12" chooses the VM's kernels, RKNPU_MATRIX=1 runs all selftests on all boards.
+# KERNELS="6.1 6.12" chooses the VM's kernels. "matrix" is all selftests on all boards with each of them.
 # "debug" is "debug-kernel", "sanitize" (unit tests with ASan and UBSan) and "threads" (with TSan).
 # "soak" is RKNPU_STRESS_SECONDS (600) of mixed stress on the debug kernel and RKNPU_FUZZ_COUNT
 # (1000000) random requests on the newest one.
@@ -165,15 +165,22 @@ set_programs() { # set_programs LIST: sets "selftests" to the options for progra
 
 # Other boards, and other ways to load the driver: one boot for each line of selftests/boards.
 vm_boards() { # vm_boards KERNEL
-    local board how programs selftests all
-    all=$(sed -e '/^#/d' -e 's/$/,/' "$RKNPU_ROOT/selftests/list" | tr -d '\n')
+    local board how programs selftests
     while IFS='|' read -r board how programs; do
         case $board in '#'* | '') continue ;; esac
-        [ -z "${RKNPU_MATRIX:-}" ] || programs=$all
         set_programs "$programs"
         # shellcheck disable=SC2086 # options without blanks in them
         vm "$1" "board ${board// /}" $how "${selftests[@]}" --timeout 900 </dev/null
     done <"$RKNPU_ROOT/selftests/boards"
+}
+
+# All selftests on one kernel and each board. What does not apply to a board is skipped there by name.
+vm_matrix() { # vm_matrix KERNEL
+    local board selftests
+    set_selftests aarch64
+    for board in rk3588-{vendor,percore,noiommu} rk3576{,-percore,-noiommu}; do
+        vm "$1" "all selftests on $board" --board "$board" "${selftests[@]}" --timeout 1800
+    done
 }
 
 # Device trees that lack something or have it wrong: what the driver says to them.
@@ -322,13 +329,11 @@ check_vm() {
         vm_selftests "$kernel" aarch64
         vm_selftests "$kernel" armhf
         vm_runtime "$kernel"
-        # The recovery paths do not depend on the kernel's version: the newest one will do.
+        # The recovery paths do not depend on the kernel's version, nor does most of what differs between
+        # boards: the newest one will do. "matrix" runs them on all.
         if [ "$kernel" = "${kernels##* }" ]; then
             vm_faults "$kernel"
             vm_large "$kernel"
-        fi
-        # Nor does most of what differs between boards, unless the whole matrix is wanted.
-        if [ "$kernel" = "${kernels##* }" ] || [ -n "${RKNPU_MATRIX:-}" ]; then
             vm_boards "$kernel"
             vm_probe "$kernel"
         fi
@@ -339,6 +344,17 @@ check_vm() {
             --run "sh /tests/doctor.sh"
     done
     [ -n "${KERNELS:-}" ] || vm_new_kernel 7.3
+}
+
+check_matrix() {
+    local kernel
+    say "all selftests, kernels and boards"
+    build_guest_programs || { record fail "the guest's programs build" && return; }
+    for kernel in ${KERNELS:-6.1 6.12 7.3}; do
+        fetch_kernel "$kernel"
+        build_driver "$kernel" || continue
+        vm_matrix "$kernel"
+    done
 }
 
 # The unit tests once more, under the address and undefined behaviour sanitizers.
@@ -470,6 +486,7 @@ for part in "$@"; do
     debug-kernel) check_debug_kernel ;;
     soak) check_soak ;;
     vm) check_vm ;;
+    matrix) check_matrix ;;
     style) check_style ;;
     dist) check_dist ;;
     more) check_more ;;

@@ -16,7 +16,8 @@ the kernel log is clean, the verdict line is there and the NPU server left with 
   --kernel SERIES       6.1, 6.12 or 7.3 (default 6.12), fetched with scripts/fetch.sh
   --kernel-tree DIR     a folder with vmlinuz, release and modules/ instead (debug kernels)
   --board NAME          one of dts/virt: rk3588-vendor (default), rk3588-percore,
-                        rk3588-noiommu, rk3576, rk3568, rk3562
+                        rk3588-noiommu, rk3576, rk3576-percore, rk3576-noiommu,
+                        rk3568, rk3562
   --dts FILE            a device tree fragment of another place
   --module FILE         driver to load (default: build/modules/SERIES/rknpu.ko); rknpu_board.ko,
                         the power of the emulated board, must lie beside it
