@@ -5,6 +5,7 @@
 #   check.sh [unit|golden|arm|sanitize|threads|debug|debug-kernel|soak|vm|matrix|style|dist|more|all]...
 #
 # KERNELS="6.1 6.12" chooses the VM's kernels. "matrix" is all selftests on all boards with each of them.
+# RKNPU_TIME_LIMIT=MINUTES leaves out what would take longer at the end of "all".
 # "debug" is "debug-kernel", "sanitize" (unit tests with ASan and UBSan) and "threads" (with TSan).
 # "soak" is RKNPU_STRESS_SECONDS (600) of mixed stress on the debug kernel and RKNPU_FUZZ_COUNT
 # (1000000) random requests on the newest one.
@@ -402,6 +403,15 @@ check_debug_kernel() {
     vm_checked_boards
 }
 
+# The programs that find most for their time
+check_debug_kernel_few() {
+    say "tests on the debug kernel"
+    build_for_debug_kernel || return 0
+    local selftests
+    set_programs "version, submit, recovery, lifetime, fence, isolation, prime, power"
+    vm_checked "few selftests" "${selftests[@]}" --timeout 600
+}
+
 # Boards whose power domains and IOMMU differ, with the programs that depend on it.
 vm_checked_boards() {
     local board selftests
@@ -434,13 +444,34 @@ check_debug() {
     check_debug_kernel
 }
 
-# Building the debug kernel takes long, and so do its tests: RKNPU_DEBUG_KERNEL=1 asks for them.
+# Minutes that are left of RKNPU_TIME_LIMIT, without one as many as anybody may want
+minutes_left() {
+    echo $((${RKNPU_TIME_LIMIT:-100000} - SECONDS / 60))
+}
+
+# Building the debug kernel takes half an hour, and so do its tests. They run when it is in the cache or
+# RKNPU_DEBUG_KERNEL=1 asks for them; with a RKNPU_TIME_LIMIT (minutes), as far as it reaches.
 check_debug_if_wanted() {
-    if [ "${RKNPU_DEBUG_KERNEL:-0}" = 0 ]; then
-        record skip "debug kernel and sanitizers: too long for every run (RKNPU_DEBUG_KERNEL=1, make check-debug)"
-    else
+    local left
+    if [ "${RKNPU_DEBUG_KERNEL:-0}" != 0 ]; then
         check_debug
+        return
     fi
+    record skip "sanitizers: too long for every run (make check-debug)"
+    left=$(minutes_left)
+    if [ "$left" -lt 15 ]; then
+        record skip "debug kernel: $left minutes left of $RKNPU_TIME_LIMIT are too few (make check-debug)"
+    elif "$scripts/fetch.sh" --has kernel-debug || fetch_debug_kernel_in_time $((left - 12)); then
+        if [ "$(minutes_left)" -ge 60 ]; then check_debug_kernel; else check_debug_kernel_few; fi
+    elif [ -n "${RKNPU_TIME_LIMIT:-}" ]; then
+        record skip "debug kernel: it is not built in the $((left - 12)) minutes left (make check-debug)"
+    else
+        record skip "debug kernel: building it takes too long for every run (RKNPU_DEBUG_KERNEL=1, make check-debug)"
+    fi
+}
+
+fetch_debug_kernel_in_time() { # fetch_debug_kernel_in_time MINUTES
+    [ -n "${RKNPU_TIME_LIMIT:-}" ] && timeout "$1m" "$scripts/fetch.sh" kernel-debug
 }
 
 check_style() {
