@@ -10,9 +10,6 @@
 #include "rknpu_io.h"
 #include "rknpu_regs.h"
 
-/* Commands at the end of each stream that the amount in a task leaves out. */
-#define RKNPU_PC_TAIL		4
-
 /* The whole window of a core, of which the IOMMU's driver has claimed a part. */
 static int rknpu_core_map_window(struct rknpu_device *ndev, struct rknpu_core *core)
 {
@@ -167,6 +164,19 @@ u32 rknpu_core_ack(const struct rknpu_core *core)
 	return status;
 }
 
+/**
+ * rknpu_core_mute() - let a core raise no interrupt until its next job
+ * @core: a core that is idle and powered
+ *
+ * Read back, so that this has reached the core before its power goes: from then
+ * on nobody could take its line down.
+ */
+void rknpu_core_mute(const struct rknpu_core *core)
+{
+	rknpu_write_relaxed(core, PC_INTERRUPT_MASK, 0);
+	rknpu_read(core, PC_INTERRUPT_MASK);
+}
+
 /* Tasks of the current batch that have ended. */
 u32 rknpu_core_tasks_done(const struct rknpu_core *core)
 {
@@ -207,14 +217,17 @@ void rknpu_core_state_init(struct rknpu_device *ndev)
 int rknpu_core_reset(struct rknpu_core *core)
 {
 	unsigned int i;
-	int ret = 0;
+	int ret = 0, err;
 
 	for (i = 0; i < core->num_resets; i++)
 		ret = ret ?: reset_control_assert(core->resets[i]);
 	/* The vendor holds the lines for 10 us, at any clock rate. */
 	usleep_range(10, 20);
-	for (i = core->num_resets; i > 0; i--)
-		ret = ret ?: reset_control_deassert(core->resets[i - 1]);
+	/* Also after a failure: a core that stays in reset is lost. */
+	for (i = core->num_resets; i > 0; i--) {
+		err = reset_control_deassert(core->resets[i - 1]);
+		ret = ret ?: err;
+	}
 	usleep_range(10, 20);
 	return ret;
 }

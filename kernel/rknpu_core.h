@@ -14,6 +14,9 @@ struct reset_control;
 /* An A and an H line per core on all known chips. */
 #define RKNPU_CORE_RESETS	2
 
+/* Commands at the end of each stream that the amount in a task leaves out. */
+#define RKNPU_PC_TAIL		4
+
 /**
  * struct rknpu_batch - task records as far as the hardware start needs them
  * @regcmd: device address of the first command stream
@@ -95,6 +98,7 @@ u32 rknpu_core_version(const struct rknpu_core *core);
 void rknpu_core_start(const struct rknpu_core *core, const struct rknpu_batch *batch,
 		      bool pingpong, u32 base);
 u32 rknpu_core_ack(const struct rknpu_core *core);
+void rknpu_core_mute(const struct rknpu_core *core);
 u32 rknpu_core_tasks_done(const struct rknpu_core *core);
 bool rknpu_core_dma_failed(const struct rknpu_core *core);
 void rknpu_core_state_init(struct rknpu_device *ndev);

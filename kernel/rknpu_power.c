@@ -125,11 +125,14 @@ static void rknpu_power_mark_on(struct rknpu_device *ndev)
 
 static int rknpu_power_mark_off(struct rknpu_device *ndev)
 {
+	struct rknpu_core *core;
 	u64 wanted;
 
 	spin_lock_irq(&ndev->job_lock);
 	wanted = rknpu_power_wanted(ndev);
 	if (!wanted) {
+		rknpu_for_each_core(core, ndev, ~0)
+			rknpu_core_mute(core);
 		ndev->jobs.powered = false;
 		/* The IOMMU sets itself up anew when it resumes. */
 		if (ndev->mmu)
@@ -162,7 +165,6 @@ static int rknpu_power_resume(struct device *dev)
 static int rknpu_power_suspend(struct device *dev)
 {
 	struct rknpu_device *ndev = dev_get_drvdata(dev);
-
 	int ret;
 
 	if (!ndev)
