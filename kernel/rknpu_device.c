@@ -185,6 +185,7 @@ int rknpu_device_init(struct rknpu_device *ndev)
 
 err_power:
 	rknpu_power_disable(ndev);
+	flush_workqueue(ndev->wq);
 err_mmu:
 	rknpu_mmu_fini(ndev);
 	return ret;
@@ -199,4 +200,6 @@ void rknpu_device_fini(struct rknpu_device *ndev)
 	rknpu_power_force(ndev, false);
 	rknpu_mmu_fini(ndev);
 	rknpu_power_disable(ndev);
+	/* What the end of jobs and of power has queued meanwhile. */
+	flush_workqueue(ndev->wq);
 }

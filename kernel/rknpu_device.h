@@ -123,9 +123,6 @@ struct rknpu_device {
 	struct mutex vms_lock;
 	/** @vms: address spaces in common, by number, if files share them */
 	struct rknpu_vm *vms[RKNPU_MAX_IOMMU_DOMAIN_NUM];
-
-	/** @gem_bytes: memory of all objects */
-	atomic64_t gem_bytes;
 };
 
 static inline struct rknpu_device *to_rknpu_device(struct drm_device *drm)

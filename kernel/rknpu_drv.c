@@ -21,6 +21,7 @@
 #include "rknpu_file.h"
 #include "rknpu_gem.h"
 #include "rknpu_irq.h"
+#include "rknpu_job.h"
 #include "rknpu_power.h"
 #include "rknpu_split.h"
 #include "rknpu_submit.h"
@@ -166,8 +167,12 @@ static void rknpu_shutdown(struct platform_device *pdev)
 {
 	struct rknpu_device *ndev = platform_get_drvdata(pdev);
 
-	if (ndev)
-		rknpu_irq_shutdown(ndev);
+	if (!ndev)
+		return;
+	/* The IOMMU stops translating next: a job that runs would write anywhere. */
+	drm_dev_unplug(&ndev->drm);
+	rknpu_jobs_fini(ndev);
+	rknpu_irq_shutdown(ndev);
 }
 
 static const struct of_device_id rknpu_of_match[] = {

@@ -60,8 +60,11 @@ static void rknpu_file_drop_vms(struct rknpu_file *file)
 	unsigned int i;
 
 	for (i = 0; i < ARRAY_SIZE(file->vms); i++) {
-		if (file->vms[i])
-			rknpu_vm_put(file->vms[i]);
+		if (!file->vms[i])
+			continue;
+		/* Mappings that nobody frees any more would keep it for good. */
+		rknpu_vm_purge(file->vms[i]);
+		rknpu_vm_put(file->vms[i]);
 	}
 }
 
@@ -202,6 +205,7 @@ void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file
 	rb_erase(&handle->node, &file->handles);
 	file->recent = NULL;
 	file->closes++;
+	file->retiring++;
 	file->commands = (struct rknpu_span){};
 	spin_unlock(&file->tree_lock);
 	file->bytes -= bo->base.size;
@@ -212,6 +216,9 @@ void rknpu_file_del_handle(struct drm_gem_object *obj, struct drm_file *drm_file
 		list_del_init(&mapping->entry);
 		rknpu_mapping_retire(mapping);
 	}
+	spin_lock(&file->tree_lock);
+	file->retiring--;
+	spin_unlock(&file->tree_lock);
 	kfree(handle);
 }
 
@@ -292,7 +299,7 @@ void rknpu_file_remember(struct rknpu_file *file, const struct rknpu_job *job)
 	if (job->vm->shared)
 		return;
 	spin_lock(&file->tree_lock);
-	if (file->closes == job->closes)
+	if (file->closes == job->closes && !file->retiring)
 		file->commands = job->commands;
 	spin_unlock(&file->tree_lock);
 }

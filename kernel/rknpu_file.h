@@ -21,6 +21,9 @@ struct rknpu_device;
 struct rknpu_gem_object;
 struct rknpu_job;
 
+/* Jobs of a file that have not ended: far more than any program has in flight. */
+#define RKNPU_FILE_JOBS_MAX	1024
+
 /**
  * struct rknpu_handle - what an open file knows of an object
  * @node: entry in &rknpu_file.handles, ordered by &rknpu_gem_object.cookie
@@ -44,18 +47,20 @@ struct rknpu_handle {
  * @comm: its name
  * @sched: its share of the cores; protected by &rknpu_device.job_lock
  * @jobs: jobs submitted and not ended; protected by &rknpu_device.job_lock
+ * @num_jobs: number of @jobs; protected by &rknpu_device.job_lock
  * @jobs_done: jobs that ended; protected by &rknpu_device.job_lock
  * @closing: somebody waits at @idle; protected by &rknpu_device.job_lock
  * @idle: woken when @jobs runs empty while @closing
  * @spare: an ended job to be used again, or NULL
  * @secret: makes its tokens differ from those of other files
- * @tree_lock: protects @handles, @recent, @closes and @commands, so that they can be
- *	read without @lock, and the same for @vms; taken inside of it
+ * @tree_lock: protects @handles, @recent, @closes, @retiring and @commands, so that they
+ *	can be read without @lock, and the same for @vms; taken inside of it
  * @lock: protects all members below, and makes the changes to those above
  * @handles: the objects it has handles for
  * @recent: one of them that was looked up, or NULL: programs name the same one
  *	several times in a row
  * @closes: number of objects whose last handle was closed
+ * @retiring: number of objects whose device addresses are going just now
  * @commands: an object that the commands of a job lay in, so that nobody need
  *	look for it again; forgotten when an object goes
  * @vms: its address spaces, made when first used
@@ -72,6 +77,7 @@ struct rknpu_file {
 	char comm[TASK_COMM_LEN];
 	struct rknpu_sched_client sched;
 	struct hlist_head jobs;
+	unsigned int num_jobs;
 	u64 jobs_done;
 	bool closing;
 	wait_queue_head_t idle;
@@ -82,6 +88,7 @@ struct rknpu_file {
 	struct rb_root handles;
 	struct rknpu_handle *recent;
 	u64 closes;
+	unsigned int retiring;
 	struct rknpu_span commands;
 	struct rknpu_vm *vms[RKNPU_MAX_IOMMU_DOMAIN_NUM];
 	u32 domain_id;

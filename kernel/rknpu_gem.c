@@ -16,7 +16,6 @@ static void rknpu_gem_free_object(struct drm_gem_object *obj)
 {
 	struct rknpu_gem_object *bo = to_rknpu_gem(obj);
 
-	atomic64_sub(obj->size, &to_rknpu_device(obj->dev)->gem_bytes);
 	if (rknpu_gem_is_imported(bo))
 		drm_prime_gem_destroy(obj, bo->sgt);
 	else
@@ -70,7 +69,6 @@ static struct rknpu_gem_object *rknpu_gem_new(struct drm_device *drm, size_t siz
 	mutex_init(&bo->lock);
 	bo->cookie = get_random_u64();
 	drm_gem_private_object_init(drm, &bo->base, size);
-	atomic64_add(size, &to_rknpu_device(drm)->gem_bytes);
 	return bo;
 }
 

@@ -162,14 +162,17 @@ static bool rknpu_job_enter(struct rknpu_device *ndev, struct rknpu_job *job, in
 	return again;
 }
 
-static struct rknpu_job *rknpu_job_get_door(struct rknpu_device *ndev)
+/* The job at the door, and the space that has to make room for its own. */
+static struct rknpu_job *rknpu_job_get_door(struct rknpu_device *ndev, struct rknpu_vm **old)
 {
 	struct rknpu_job *job;
 
 	spin_lock_irq(&ndev->job_lock);
 	job = ndev->jobs.door;
-	if (job)
+	if (job) {
 		kref_get(&job->ref);
+		*old = rknpu_mmu_release(ndev);
+	}
 	spin_unlock_irq(&ndev->job_lock);
 	return job;
 }
@@ -182,13 +185,14 @@ static struct rknpu_job *rknpu_job_get_door(struct rknpu_device *ndev)
  */
 void rknpu_job_switch(struct rknpu_device *ndev)
 {
+	struct rknpu_vm *old = NULL;
 	struct rknpu_job *job;
 	bool again = true;
 
 	while (again) {
 		mutex_lock(&ndev->reset_lock);
-		job = rknpu_job_get_door(ndev);
-		again = job && rknpu_job_enter(ndev, job, rknpu_mmu_attach(ndev, job->vm));
+		job = rknpu_job_get_door(ndev, &old);
+		again = job && rknpu_job_enter(ndev, job, rknpu_mmu_attach(ndev, old, job->vm));
 		mutex_unlock(&ndev->reset_lock);
 		if (job)
 			rknpu_job_put(job);
@@ -210,6 +214,7 @@ static void rknpu_job_finish_at(struct rknpu_job *job, int error, u64 now)
 	trace_rknpu_job_done(job, error);
 	hlist_del_init(&job->file_entry);
 	hlist_del_init(&job->vm_entry);
+	job->file->num_jobs--;
 	job->file->jobs_done++;
 	if (job->file->closing && hlist_empty(&job->file->jobs))
 		wake_up(&job->file->idle);
@@ -327,6 +332,9 @@ static int rknpu_job_register(struct rknpu_job *job)
 
 	if (ndev->jobs.gone)
 		return -ENODEV;
+	if (job->file->num_jobs == RKNPU_FILE_JOBS_MAX)
+		return -EBUSY;
+	job->file->num_jobs++;
 	kref_get(&job->ref);
 	job->number = ++job->vm->submitted;
 	hlist_add_head(&job->file_entry, &job->file->jobs);

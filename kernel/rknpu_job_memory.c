@@ -23,7 +23,7 @@ struct rknpu_job *rknpu_job_create(struct rknpu_file *file)
 	if (job)
 		memset(job, 0, offsetof(struct rknpu_job, sched));
 	else
-		job = kzalloc(sizeof(*job), GFP_KERNEL);
+		job = kzalloc(sizeof(*job), GFP_KERNEL_ACCOUNT);
 	if (!job)
 		return NULL;
 	kref_init(&job->ref);

@@ -55,22 +55,20 @@ u64 rknpu_job_oldest(struct rknpu_vm *vm)
 	return number;
 }
 
-/* @vm is to be taken from the cores; false if a job runs in it. */
+/* Take @vm from the cores; true if they still see it and it has to be detached. */
 bool rknpu_job_forget_vm(struct rknpu_vm *vm)
 {
 	struct rknpu_device *ndev = vm->ndev;
+	bool idle = true, seen = false;
 	struct rknpu_core *core;
-	bool idle = true;
 
 	spin_lock_irq(&ndev->job_lock);
 	rknpu_for_each_core(core, ndev, ~0)
 		idle = idle && !(core->job && core->job->vm == vm);
 	if (idle) {
-		/* No job starts in it before it is attached again. */
-		if (ndev->mmu->vm == vm)
-			ndev->mmu->lost = true;
+		seen = ndev->mmu->vm == vm && rknpu_mmu_release(ndev);
 		rknpu_sched_forget_space(&ndev->jobs.sched, vm);
 	}
 	spin_unlock_irq(&ndev->job_lock);
-	return idle;
+	return seen;
 }

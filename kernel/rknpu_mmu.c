@@ -28,6 +28,27 @@ static void rknpu_mmu_set_vm(struct rknpu_device *ndev, struct rknpu_vm *vm)
 	spin_unlock_irq(&ndev->job_lock);
 }
 
+/**
+ * rknpu_mmu_release() - from here on no job starts before rknpu_mmu_attach()
+ * @ndev: the NPU, no core of which works
+ *
+ * Whoever knows that no core works, knows it only while holding job_lock: a job
+ * that takes the old space for attached must not start behind his back.
+ *
+ * Return: what the cores still see, for rknpu_mmu_attach(); or NULL
+ */
+struct rknpu_vm *rknpu_mmu_release(struct rknpu_device *ndev)
+{
+	struct rknpu_vm *old = NULL;
+
+	lockdep_assert_held(&ndev->reset_lock);
+	lockdep_assert_held(&ndev->job_lock);
+
+	if (ndev->mmu)
+		swap(old, ndev->mmu->vm);
+	return old;
+}
+
 static void rknpu_mmu_detach_groups(struct rknpu_mmu *mmu, struct rknpu_vm *vm, unsigned int num)
 {
 	while (num--)
@@ -51,31 +72,24 @@ static int rknpu_mmu_attach_groups(struct rknpu_mmu *mmu, struct rknpu_vm *vm)
 
 /**
  * rknpu_mmu_attach() - let the cores see an address space
- * @ndev: the NPU, no core of which works
+ * @ndev: the NPU, after rknpu_mmu_release()
+ * @old: what that returned
  * @vm: the address space, or NULL for none
  *
- * Also when @vm is the present one: detaching goes through the default domain,
+ * Also when both are the same: detaching goes through the default domain,
  * which makes the IOMMU write its registers anew after a reset has wiped them.
  *
  * Return: 0 or a negative error code; then no address space is attached
  */
-int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm)
+int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *old, struct rknpu_vm *vm)
 {
 	struct rknpu_mmu *mmu = ndev->mmu;
-	struct rknpu_vm *old = mmu->vm;
 	int ret = 0;
 
 	lockdep_assert_held(&ndev->reset_lock);
 
-	if (old) {
-		/*
-		 * Before the detach: if the job at the door is aborted meanwhile, the
-		 * cores are free for another one, which must not take the old space
-		 * for attached.
-		 */
-		rknpu_mmu_set_vm(ndev, NULL);
+	if (old)
 		rknpu_mmu_detach_groups(mmu, old, mmu->num_groups);
-	}
 	if (vm)
 		ret = rknpu_mmu_attach_groups(mmu, vm);
 	if (vm && !ret)
@@ -100,8 +114,8 @@ void rknpu_mmu_forget(struct rknpu_vm *vm)
 	struct rknpu_device *ndev = vm->ndev;
 
 	mutex_lock(&ndev->reset_lock);
-	if (rknpu_job_forget_vm(vm) && ndev->mmu->vm == vm)
-		rknpu_mmu_attach(ndev, NULL);
+	if (rknpu_job_forget_vm(vm))
+		rknpu_mmu_attach(ndev, vm, NULL);
 	mutex_unlock(&ndev->reset_lock);
 }
 
@@ -174,11 +188,15 @@ int rknpu_mmu_init(struct rknpu_device *ndev)
 void rknpu_mmu_fini(struct rknpu_device *ndev)
 {
 	struct rknpu_mmu *mmu = ndev->mmu;
+	struct rknpu_vm *old;
 
 	if (!mmu)
 		return;
 	mutex_lock(&ndev->reset_lock);
-	rknpu_mmu_attach(ndev, NULL);
+	spin_lock_irq(&ndev->job_lock);
+	old = rknpu_mmu_release(ndev);
+	spin_unlock_irq(&ndev->job_lock);
+	rknpu_mmu_attach(ndev, old, NULL);
 	mutex_unlock(&ndev->reset_lock);
 	rknpu_mmu_put_groups(mmu);
 }

@@ -29,7 +29,8 @@ struct rknpu_mmu {
 
 int rknpu_mmu_init(struct rknpu_device *ndev);
 void rknpu_mmu_fini(struct rknpu_device *ndev);
-int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *vm);
+struct rknpu_vm *rknpu_mmu_release(struct rknpu_device *ndev);
+int rknpu_mmu_attach(struct rknpu_device *ndev, struct rknpu_vm *old, struct rknpu_vm *vm);
 bool rknpu_mmu_is_live(const struct rknpu_vm *vm);
 void rknpu_mmu_forget(struct rknpu_vm *vm);
 

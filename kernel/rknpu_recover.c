@@ -162,6 +162,8 @@ static void rknpu_recover_take(struct rknpu_device *ndev, u32 cores, struct list
 			job->vm->faulted = false;
 			list_add_tail(&job->entry, ended);
 		} else {
+			job->started = 0;
+			job->mask = 0;
 			rknpu_sched_requeue(&ndev->jobs.sched, &job->sched);
 		}
 	}

@@ -99,6 +99,11 @@ int rknpu_sram_init(struct rknpu_device *ndev)
 	int ret;
 
 	mutex_init(&ndev->sram.lock);
+	/* User space maps pages, and they must not hold a neighbour's chunks. */
+	if (PAGE_SIZE > RKNPU_SRAM_CHUNK) {
+		dev_info(ndev->dev, "RKNPU: on-chip memory needs a kernel with pages of 4 KiB: it is left out\n");
+		return 0;
+	}
 	for (i = 0; i < RKNPU_SRAM_REGIONS; i++) {
 		np = of_parse_phandle(ndev->dev->of_node, "rockchip,sram", i);
 		if (!np)

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0-only
 #include <linux/bitops.h>
+#include <linux/capability.h>
 #include <linux/file.h>
 #include <linux/log2.h>
 #include <linux/slab.h>
 #include <linux/sync_file.h>
 
+#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 
 #include <rknpu_drm.h>
@@ -28,6 +30,9 @@
 
 /* Milliseconds, for programs that say nothing; what the closed runtime asks for. */
 #define RKNPU_TIMEOUT_DEFAULT	6000
+
+/* More than any job takes: others, and the sleep of the system, wait for one that hangs. */
+#define RKNPU_TIMEOUT_MAX	60000
 
 #define RKNPU_PRIORITY_MAX	2
 
@@ -64,13 +69,17 @@ static bool rknpu_submit_owns(struct rknpu_job *job, u64 addr, u64 size)
 	return true;
 }
 
+/* The hardware fetches the tail of each stream, too. */
 static int rknpu_submit_check_commands(struct rknpu_job *job, u64 addr, u32 amount)
 {
-	if (!amount || amount > PC_REGISTER_AMOUNTS_DATA_AMOUNT)
+	u64 size;
+
+	if (!amount || amount > PC_REGISTER_AMOUNTS_DATA_AMOUNT - RKNPU_PC_TAIL)
 		return -EINVAL;
 	if (upper_32_bits(addr) || addr & ~PC_BASE_ADDRESS_SOURCE_ADDR)
 		return -EINVAL;
-	if (!job->base && !rknpu_submit_owns(job, addr, (u64)amount * RKNPU_COMMAND_SIZE))
+	size = (u64)(amount + RKNPU_PC_TAIL) * RKNPU_COMMAND_SIZE;
+	if (!job->base && !rknpu_submit_owns(job, addr, size))
 		return -EINVAL;
 	return 0;
 }
@@ -102,13 +111,15 @@ static int rknpu_submit_batch(struct rknpu_job *job, const struct rknpu_task *ta
 static int rknpu_submit_more(struct rknpu_job *job, const struct rknpu_task *tasks,
 			     struct rknpu_range *range, u32 max)
 {
-	u32 i, left;
+	u32 i, left, batches = DIV_ROUND_UP(range->number, max);
 	int ret;
 
-	range->more = kcalloc(range->num_batches - 1, sizeof(*range->more), GFP_KERNEL);
+	range->more = kcalloc(batches - 1, sizeof(*range->more), GFP_KERNEL_ACCOUNT);
 	if (!range->more)
 		return -ENOMEM;
-	for (i = 1; i < range->num_batches; i++) {
+	/* From here on rknpu_job_free() sees that there is something to free. */
+	range->num_batches = batches;
+	for (i = 1; i < batches; i++) {
 		left = range->number - i * max;
 		ret = rknpu_submit_batch(job, tasks + i * max, min(left, max), &range->more[i - 1]);
 		if (ret)
@@ -133,10 +144,10 @@ static int rknpu_submit_range(struct rknpu_job *job, struct rknpu_task *array,
 	tasks = array + entry.task_start;
 	range->start = entry.task_start;
 	range->number = entry.task_number;
-	range->num_batches = DIV_ROUND_UP(entry.task_number, max);
+	range->num_batches = 1;
 	range->status = &tasks[entry.task_number - 1].int_status;
 	ret = rknpu_submit_batch(job, tasks, min(range->number, max), &range->first);
-	if (ret || range->num_batches == 1)
+	if (ret || range->number <= max)
 		return ret;
 	return rknpu_submit_more(job, tasks, range, max);
 }
@@ -176,11 +187,19 @@ static int rknpu_submit_ranges(struct rknpu_job *job, const struct rknpu_submit 
 	return mask ?: -EINVAL;
 }
 
+/* What runs before everybody else's jobs takes the right to do so. */
+static s32 rknpu_submit_priority(s32 priority)
+{
+	if (priority > 0 && !capable(CAP_SYS_NICE))
+		return 0;
+	return clamp(priority, -RKNPU_PRIORITY_MAX, RKNPU_PRIORITY_MAX);
+}
+
 static int rknpu_submit_schedule(struct rknpu_job *job, const struct rknpu_submit *args)
 {
 	/* Without an IOMMU all jobs share one space, and cores need no switching. */
 	const void *space = job->ndev->mmu ? (void *)job->vm : job->ndev;
-	s32 priority = clamp(args->priority, -RKNPU_PRIORITY_MAX, RKNPU_PRIORITY_MAX);
+	s32 priority = rknpu_submit_priority(args->priority);
 	bool any = !args->core_mask;
 	int mask = rknpu_submit_ranges(job, args);
 	u32 cost;
@@ -210,13 +229,15 @@ static int rknpu_submit_fences(struct rknpu_job *job, const struct rknpu_submit 
 	return 0;
 }
 
+/* All but queueing the job. */
 static int rknpu_submit_fill(struct rknpu_job *job, const struct rknpu_submit *args)
 {
 	int ret;
 
 	job->pingpong = args->flags & RKNPU_JOB_PINGPONG;
 	job->base = args->task_base_addr;
-	job->timeout = (u64)(args->timeout ?: RKNPU_TIMEOUT_DEFAULT) * NSEC_PER_MSEC;
+	job->timeout = (u64)min(args->timeout ?: RKNPU_TIMEOUT_DEFAULT, RKNPU_TIMEOUT_MAX) *
+		       NSEC_PER_MSEC;
 	if (!rknpu_file_lookup_job(job->file, args->task_obj_addr, args->iommu_domain_id, job))
 		return -EINVAL;
 	ret = rknpu_submit_schedule(job, args);
@@ -234,6 +255,8 @@ static int rknpu_submit_queue(struct rknpu_job *job, struct rknpu_submit *args)
 	struct sync_file *sync;
 	int fd, ret;
 
+	if (args->flags & RKNPU_JOB_FENCE_IN)
+		args->fence_fd = -1;
 	if (!(args->flags & RKNPU_JOB_FENCE_OUT))
 		return rknpu_job_queue(job);
 
@@ -264,15 +287,17 @@ static int rknpu_submit_wait(struct rknpu_job *job, struct rknpu_submit *args)
 	return ret;
 }
 
-static int rknpu_submit_run(struct rknpu_job *job, struct rknpu_submit *args)
+/* Fill and queue the job, while the device that this needs cannot be unbound. */
+static int rknpu_submit_start(struct rknpu_job *job, struct rknpu_submit *args)
 {
-	int ret;
+	int idx, ret;
 
-	if (args->flags & RKNPU_JOB_FENCE_IN)
-		args->fence_fd = -1;
-	ret = rknpu_submit_queue(job, args);
-	if (!ret && !(args->flags & RKNPU_JOB_NONBLOCK))
-		ret = rknpu_submit_wait(job, args);
+	if (!drm_dev_enter(&job->ndev->drm, &idx))
+		return -ENODEV;
+	ret = rknpu_submit_fill(job, args);
+	if (!ret)
+		ret = rknpu_submit_queue(job, args);
+	drm_dev_exit(idx);
 	return ret;
 }
 
@@ -288,9 +313,9 @@ int rknpu_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *drm_
 	job = rknpu_job_create(drm_file->driver_priv);
 	if (!job)
 		return -ENOMEM;
-	ret = rknpu_submit_fill(job, args);
-	if (!ret)
-		ret = rknpu_submit_run(job, args);
+	ret = rknpu_submit_start(job, args);
+	if (!ret && !(args->flags & RKNPU_JOB_NONBLOCK))
+		ret = rknpu_submit_wait(job, args);
 	rknpu_job_put(job);
 	return ret;
 }
@@ -320,8 +345,8 @@ static int rknpu_submit_syncs(struct rknpu_job *job, struct rknpu_submit_sync *a
 	return PTR_ERR_OR_ZERO(*out);
 }
 
-static int rknpu_submit_run_sync(struct rknpu_job *job, struct rknpu_submit_sync *args,
-				 struct drm_file *drm_file)
+static int rknpu_submit_queue_sync(struct rknpu_job *job, struct rknpu_submit_sync *args,
+				   struct drm_file *drm_file)
 {
 	struct rknpu_sync_out *out = NULL;
 	int ret;
@@ -329,15 +354,26 @@ static int rknpu_submit_run_sync(struct rknpu_job *job, struct rknpu_submit_sync
 	ret = rknpu_submit_syncs(job, args, drm_file, &out);
 	if (ret)
 		return ret;
-	if (args->submit.flags & RKNPU_JOB_FENCE_IN)
-		args->submit.fence_fd = -1;
 	ret = rknpu_submit_queue(job, &args->submit);
 	if (out && !ret)
 		rknpu_sync_attach(out, args->out_count, job->fence);
 	if (out)
 		rknpu_sync_free(out, args->out_count);
-	if (!ret && !(args->submit.flags & RKNPU_JOB_NONBLOCK))
-		ret = rknpu_submit_wait(job, &args->submit);
+	return ret;
+}
+
+/* As rknpu_submit_start() */
+static int rknpu_submit_start_sync(struct rknpu_job *job, struct rknpu_submit_sync *args,
+				   struct drm_file *drm_file)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&job->ndev->drm, &idx))
+		return -ENODEV;
+	ret = rknpu_submit_fill(job, &args->submit);
+	if (!ret)
+		ret = rknpu_submit_queue_sync(job, args, drm_file);
+	drm_dev_exit(idx);
 	return ret;
 }
 
@@ -353,9 +389,9 @@ int rknpu_ioctl_submit_sync(struct drm_device *drm, void *data, struct drm_file 
 	job = rknpu_job_create(drm_file->driver_priv);
 	if (!job)
 		return -ENOMEM;
-	ret = rknpu_submit_fill(job, &args->submit);
-	if (!ret)
-		ret = rknpu_submit_run_sync(job, args, drm_file);
+	ret = rknpu_submit_start_sync(job, args, drm_file);
+	if (!ret && !(args->submit.flags & RKNPU_JOB_NONBLOCK))
+		ret = rknpu_submit_wait(job, &args->submit);
 	rknpu_job_put(job);
 	return ret;
 }

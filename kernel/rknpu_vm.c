@@ -405,8 +405,9 @@ static bool rknpu_vm_withholds_sram(struct rknpu_vm *vm)
  * rknpu_vm_reap_retired() - free what has been retired, as far as it is worth it
  * @vm: the address space
  *
- * While the cores see @vm, large mappings are kept for a cheaper moment:
- * another space is attached, the power goes, or too much has piled up.
+ * While the cores see @vm, large mappings are kept for a cheaper moment: a job
+ * ends while they see another one, the power goes, too much has piled up, or the
+ * file is closed.
  */
 void rknpu_vm_reap_retired(struct rknpu_vm *vm)
 {

@@ -206,6 +206,95 @@ TEST_F_TIMEOUT(lifetime, b34_clients_killed_while_their_address_space_is_attache
 	}
 }
 
+#define HOARD (16u << 20)
+
+/* A client with much memory whose job hangs, killed. */
+static int kill_hoarder(void)
+{
+	int pipes[2], status, ret;
+	pid_t child;
+	char byte;
+
+	if (pipe(pipes))
+		return -errno;
+	child = fork();
+	if (child == 0) {
+		struct npu_bo bo;
+		int fd = npu_open();
+
+		if (npu_bo_create(fd, NPU_MEM_DATA, HOARD, &bo) || submit_hang(fd, 1, false) ||
+		    write(pipes[1], "x", 1) != 1)
+			_exit(1);
+		pause();
+	}
+	close(pipes[1]);
+	ret = read(pipes[0], &byte, 1) == 1 ? 0 : -EIO;
+	close(pipes[0]);
+	kill(child, SIGKILL);
+	waitpid(child, &status, 0);
+	return ret;
+}
+
+static long available_kib(void)
+{
+	char text[4096];
+	const char *line;
+
+	if (npu_read_text("/proc/meminfo", text, sizeof(text)) < 0)
+		return -1;
+	line = strstr(text, "MemAvailable:");
+	return line ? strtol(line + sizeof("MemAvailable:"), NULL, 10) : -1;
+}
+
+/* Its job ends after it, while the cores still see its memory; then comes somebody else. */
+TEST_F_TIMEOUT(lifetime, b15_memory_of_killed_clients_comes_back, 120)
+{
+	long before, after;
+	int round;
+
+	if (!npu_has_iommu(self->fd))
+		SKIP(return, "without an IOMMU memory does not wait for a cheap moment to go");
+	ASSERT_EQ(0, kill_hoarder());
+	ASSERT_EQ(0, job_runs_soon(1));
+	before = available_kib();
+	for (round = 0; round < 8; round++) {
+		ASSERT_EQ(0, kill_hoarder());
+		/* The end of the job finds nobody waiting, who would have the space changed. */
+		usleep(300000);
+		ASSERT_EQ(0, job_runs_soon(1));
+	}
+	usleep(500000);
+	after = available_kib();
+	ASSERT_LT(0, before);
+	TH_LOG("%ld KiB available before, %ld after", before, after);
+	EXPECT_GT(4 * (long)HOARD / 1024, before - after);
+}
+
+/* Otherwise one program could fill the memory of the kernel, and every list with it. */
+TEST_F_TIMEOUT(lifetime, jobs_without_end_are_refused, 60)
+{
+	int other = npu_open(), ret, number = 0;
+	struct rknpu_submit args;
+	struct npu_job job;
+
+	ASSERT_LE(0, other);
+	ASSERT_EQ(0, submit_hang(other, 1, false));
+	ASSERT_EQ(0, npu_job_init(&job, other, 1, 2));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_seal(&job);
+	do {
+		args = npu_job_args(&job, 1);
+		args.flags |= RKNPU_JOB_NONBLOCK;
+		ret = npu_submit(other, &args);
+		number++;
+	} while (!ret && number < 5000);
+	EXPECT_EQ(-EBUSY, ret);
+	EXPECT_EQ(1024, number);
+	npu_job_free(&job);
+	close(other);
+	EXPECT_EQ(0, job_runs_soon(1));
+}
+
 static void on_signal(int number)
 {
 	(void)number;

@@ -191,6 +191,58 @@ TEST_F(submit, flags_and_priorities_that_programs_use)
 	npu_job_free(&job);
 }
 
+static int submit_task(const struct npu_job *job, uint32_t task, int32_t priority, uint32_t flags)
+{
+	struct rknpu_submit args = npu_job_args(job, 1);
+
+	args.flags |= flags;
+	args.priority = priority;
+	args.task_start = task;
+	args.task_number = npu_job_shares();
+	args.subcore_task[0] = (struct rknpu_subcore_task){ task, 1 };
+	return npu_submit(job->fd, &args);
+}
+
+/*
+ * While a job hangs: slot 1 = slot 0 + 1, then with a higher priority slot 2 =
+ * slot 1 + 1. Returns what slot 2 holds in the end, which tells the order: 2 for
+ * that of submission.
+ */
+static int run_with_priority(int fd, struct npu_job *job, struct npu_job *hang)
+{
+	struct rknpu_submit args = npu_job_args(hang, 1);
+	int ret;
+
+	memset(npu_job_slot(job, 0), 0, 3 * NPU_SLOT);
+	npu_job_seal(job);
+	args.timeout = 400;
+	args.flags |= RKNPU_JOB_NONBLOCK;
+	ret = npu_submit(fd, &args);
+	ret = ret ? ret : submit_task(job, 0, 0, RKNPU_JOB_NONBLOCK);
+	ret = ret ? ret : submit_task(job, 1, 2, 0);
+	npu_job_fetch(job);
+	return ret ? ret : npu_job_slot(job, 2)[0];
+}
+
+TEST_F(submit, b13_without_privilege_nobody_runs_before_others)
+{
+	struct npu_job job, hang;
+	int privileged, other;
+
+	ASSERT_EQ(0, npu_job_init(&job, self->fd, 2, 3));
+	npu_job_add_offset(&job, 0, 1, 1);
+	npu_job_add_offset(&job, 1, 2, 1);
+	ASSERT_EQ(0, npu_job_init_hang(&hang, self->fd));
+	privileged = run_with_priority(self->fd, &job, &hang);
+	ASSERT_EQ(0, seteuid(65534));
+	other = run_with_priority(self->fd, &job, &hang);
+	ASSERT_EQ(0, seteuid(0));
+	EXPECT_EQ(1, privileged);
+	EXPECT_EQ(2, other);
+	npu_job_free(&hang);
+	npu_job_free(&job);
+}
+
 TEST_F(submit, timeout_zero_means_the_default)
 {
 	struct rknpu_submit args;

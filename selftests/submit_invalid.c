@@ -257,6 +257,51 @@ TEST_F(submit_invalid, nonblock_is_checked_alike)
 	REFUSED(EINVAL);
 }
 
+/* Tasks that one start of the hardware takes: its counter has 12 or 16 bits. */
+static uint32_t batch_size(void)
+{
+	return npu_is_chip("rk3576") || npu_is_chip("rk3562") ? 65535 : 4095;
+}
+
+/* One more task than that, all of them the job's first one. */
+static int make_two_batches(struct npu_job *job, struct rknpu_submit *args, struct npu_bo *bo)
+{
+	uint32_t i, number = batch_size() + 1;
+	int ret = npu_bo_create(job->fd, NPU_MEM_TASKS, number * sizeof(struct rknpu_task), bo);
+	struct rknpu_task *tasks = bo->map;
+
+	if (ret)
+		return ret;
+	for (i = 0; i < number; i++)
+		tasks[i] = *npu_job_record(job, 0);
+	args->task_obj_addr = bo->token;
+	args->core_mask = 1;
+	args->task_start = 0;
+	args->task_number = number;
+	args->subcore_task[0] = (struct rknpu_subcore_task){ 0, number };
+	return 0;
+}
+
+/* A job that is refused is used again for the next one: nothing of it may be left. */
+TEST_F(submit_invalid, batches_refused_twice_are_freed_once)
+{
+	struct rknpu_task *tasks;
+	struct npu_bo bo;
+	uint32_t bad[] = { batch_size(), 0 };
+	unsigned int i;
+
+	ASSERT_EQ(0, make_two_batches(&self->job, &self->args, &bo));
+	tasks = bo.map;
+	for (i = 0; i < 20; i++) {
+		struct rknpu_task *task = &tasks[bad[i % 2]], right = *task;
+
+		task->int_mask = 0;
+		REFUSED(EINVAL);
+		*task = right;
+	}
+	npu_bo_destroy(&bo);
+}
+
 /* Under KMEMLEAK each lost job would be reported; without, memory runs out. */
 TEST_F_TIMEOUT(submit_invalid, b07_ten_thousand_refusals_leave_nothing, 120)
 {

@@ -340,7 +340,8 @@ struct rknpu_subcore_task {
  * Errors: %EINVAL (flags, @core_mask with a core the chip lacks, @task_number
  * 0, @iommu_domain_id, token not known to this file or without kernel
  * mapping, range outside the task array, bad task record, @fence_fd is no
- * sync file), %ENOMEM, %EMFILE (no file descriptor for the out-fence).
+ * sync file), %ENOMEM, %EMFILE (no file descriptor for the out-fence),
+ * %EBUSY (1024 jobs of this file have not ended).
  *
  * Errors of a blocking job that started; output members are filled:
  * %ETIMEDOUT (it did not end in time and was stopped), %EFAULT (it used an
@@ -353,7 +354,8 @@ struct rknpu_submit {
 	__u32 flags;
 	/**
 	 * @timeout: Input: time in ms that the hardware may take; waiting in
-	 * the queue does not count. 0 stands for 6000.
+	 * the queue does not count. 0 stands for 6000; more than 60000 is
+	 * 60000, since others may have to wait for a job that hangs.
 	 */
 	__u32 timeout;
 	/** @task_start: Input: first task, on chips with one core. */
@@ -365,7 +367,10 @@ struct rknpu_submit {
 	 * had finished when the job failed.
 	 */
 	__u32 task_counter;
-	/** @priority: Input: higher runs first, -2 to 2; others are clamped. */
+	/**
+	 * @priority: Input: higher runs first, -2 to 2; others are clamped.
+	 * Without CAP_SYS_NICE more than 0 is 0.
+	 */
 	__s32 priority;
 	/** @task_obj_addr: Input: token of the object with the task array. */
 	__u64 task_obj_addr;
