@@ -1,12 +1,17 @@
 // SPDX-License-Identifier: MIT
 // Runs models on /dev/dri and on the NPU model inside the process and compares the bytes, and
-// multiplies matrices on /dev/dri. Prints TAP. Models: RKNPU_MODELS (ours) and, where it exists,
-// RKNPU_TEST_DATA (others'), or those named as arguments.
+// multiplies matrices on /dev/dri, there also on memory of others. Prints TAP. Models: RKNPU_MODELS
+// (ours) and, where it exists, RKNPU_TEST_DATA (others'), or those named as arguments.
 #include <cstdio>
 #include <cstdlib>
 
+#include <unistd.h>
+
+#include "support/cpu_model.hpp"
 #include "support/files.hpp"
 #include "support/matmul_case.hpp"
+#include "support/on_descriptors.hpp"
+#include "support/other_file.hpp"
 #include "support/run.hpp"
 
 namespace {
@@ -75,6 +80,51 @@ void multiply_all(Tap& tap) {
     }
 }
 
+/// A descriptor of memory that this library has made. The object lives as long as the process: a
+/// re-import has to find it.
+int make_own(uint64_t size) {
+    auto* memory = rknn_create_mem2(0, size, RKNN_MEM_FLAG_ALLOC_NO_CONTEXT);
+    return memory == nullptr ? -1 : dup(memory->fd);
+}
+
+/// Two layers on the CPU with a tensor between them.
+std::vector<std::byte> two_cpu_layers() {
+    FileModel model;
+    for (const char* name : {"in", "between", "out"})
+        model.tensors.push_back({name, FileType::kFloat, {1, 4}});
+    model.nodes = {{"Relu", "first", {0}, {1}}, {"Relu", "second", {1}, {2}}};
+    model.inputs = {0};
+    model.outputs = {2};
+    return write_file(model);
+}
+
+/// Everything in memory that the library is given as descriptors.
+void use_descriptors(Tap& tap) {
+    const OtherFile other;
+    const struct {
+        const char* name;
+        MakeMemory make;
+    } kinds[] = {
+        {"our own memory", make_own},
+        {"another file's memory", [&](uint64_t size) { return other.make(size, false); }},
+        {"another file's cached memory", [&](uint64_t size) { return other.make(size, true); }},
+    };
+    const auto path = models_dir() + "/digits/digits_int8_rk3588.rknn";
+    const auto pixels = noise(28 * 28, kSeed);
+    std::vector<float> input;
+    for (const auto pixel : pixels)
+        input.push_back(static_cast<float>(static_cast<uint8_t>(pixel)));
+    const auto expected = run_model(path, "sim", {{pixels}}, 0, true);
+    for (const auto& [name, make] : kinds) {
+        const auto got = run_on_descriptors(read_all(path), input, make);
+        tap.result(got && expected && *got == floats(expected->front()),
+                   std::string("a model on the NPU in ") + name);
+        const auto of_cpu = run_on_descriptors(two_cpu_layers(), {1, -2, 3, -4}, make);
+        tap.result(of_cpu && *of_cpu == std::vector<float>{1, 0, 3, 0},
+                   std::string("a model on the CPU in ") + name);
+    }
+}
+
 std::vector<std::string> default_models() {
     std::vector<std::string> out{models_dir() + "/digits/digits_int8_rk3588.rknn"};
     const auto shared = shared_dir();
@@ -95,6 +145,7 @@ int main(int argc, char** argv) {
     if (models.empty()) {
         models = default_models();
         multiply_all(tap);
+        use_descriptors(tap);
     }
     for (const auto& path : models) {
         if (exists(path))

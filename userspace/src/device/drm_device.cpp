@@ -3,6 +3,7 @@
 
 #include <dirent.h>
 #include <fcntl.h>
+#include <linux/dma-buf.h>
 #include <sys/mman.h>
 #include <xf86drm.h>
 
@@ -34,29 +35,42 @@ constexpr uint32_t kOldestDriver = 700;  // 0.7.0, the oldest one with this inte
 /// Version registers of RK3588 and RK3576 alike; the chip's name comes from the device tree.
 constexpr uint32_t kHwVersionRk3588 = 0x46495245;
 
+/// How the CPU's caches are kept in step with memory.
+enum class Sync {
+    kNever,   ///< the mapping is not cached
+    kDriver,  ///< made here: MEM_SYNC
+    kDmaBuf,  ///< made elsewhere: whoever made it knows, behind DMA_BUF_IOCTL_SYNC
+};
+
+/// A GEM handle. An import of a buffer this file knows already gives its old handle again.
+struct Handle {
+    unsigned users = 0;
+    Sync sync = Sync::kDmaBuf;
+};
+
 struct Shared {
     UniqueFd fd;
-    std::mutex mutex;                                // protects handles
-    std::unordered_map<uint32_t, unsigned> handles;  // users of each GEM handle
+    std::mutex mutex;  // protects handles
+    std::unordered_map<uint32_t, Handle> handles;
     std::atomic<uint64_t> submits{0}, syncs{0}, synced_bytes{0}, allocations{0}, live_bytes{0};
 };
 
 class DrmMemory final : public DeviceMemory {
  public:
+    /// Takes over one use of the handle, which the caller has counted.
     DrmMemory(std::shared_ptr<Shared> shared, const rknpu_mem_create& made, uint64_t size,
-              bool imported)
+              bool imported, Sync sync)
         : shared_(std::move(shared)),
           handle_(made.handle),
           token_(made.obj_addr),
-          imported_(imported) {
+          imported_(imported),
+          sync_(sync) {
         device_address_ = made.dma_addr;
         size_ = size;
         sram_size_ = made.sram_size;
-        if (!imported_) {
+        cacheable_ = sync != Sync::kNever;
+        if (!imported_)
             shared_->live_bytes += size_;
-            const std::lock_guard lock(shared_->mutex);
-            ++shared_->handles[handle_];
-        }
     }
 
     ~DrmMemory() override {
@@ -68,22 +82,21 @@ class DrmMemory final : public DeviceMemory {
     }
 
     Status map() {
-        if (!addressable(size_))
-            return Status::failure(Error::kNoMemory, "{} bytes are too many for a 32-bit program",
-                                   size_);
         rknpu_mem_map request{};
         request.handle = handle_;
         if (drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_MAP, &request) != 0)
             return Status::failure(Error::kFail, "failed to get map offset: {}",
                                    std::strerror(errno));
         static_assert(sizeof(off_t) == sizeof(request.offset), "see cmake/RknpuTargets.cmake");
-        void* start = mmap(nullptr, static_cast<size_t>(size_), PROT_READ | PROT_WRITE, MAP_SHARED,
-                           shared_->fd.get(), static_cast<off_t>(request.offset));
-        if (start == MAP_FAILED)
-            return Status::failure(Error::kNoMemory, "cannot map {} bytes of NPU memory: {}", size_,
-                                   std::strerror(errno));
-        bytes_ = {static_cast<std::byte*>(start), static_cast<size_t>(size_)};
-        return {};
+        return map_from(shared_->fd.get(), static_cast<off_t>(request.offset));
+    }
+
+    /// The driver maps no buffers of others, but they map themselves. Some cannot: then there is no
+    /// view, which only those miss who need it.
+    void map_import(int dmabuf) {
+        export_.reset(fcntl(dmabuf, F_DUPFD_CLOEXEC, 0));
+        if (auto status = map_from(export_.get(), 0); !status.ok())
+            log(LogLevel::kInfo, "dma-buf {}: {}", dmabuf, status.text());
     }
 
     int fd() override {
@@ -95,11 +108,31 @@ class DrmMemory final : public DeviceMemory {
         return export_.get();
     }
 
-    /// An import of a buffer this file knows already gives its old handle again: the last one
-    /// closes.
+    uint64_t token() const { return token_; }
+
+    Status sync(uint64_t offset, uint64_t length, SyncDirection direction) const {
+        return sync_ == Sync::kDmaBuf ? sync_dmabuf(direction)
+                                      : sync_range(offset, length, direction);
+    }
+
+ private:
+    Status map_from(int fd, off_t offset) {
+        if (!addressable(size_))
+            return Status::failure(Error::kNoMemory, "{} bytes are too many for a 32-bit program",
+                                   size_);
+        void* start = mmap(nullptr, static_cast<size_t>(size_), PROT_READ | PROT_WRITE, MAP_SHARED,
+                           fd, offset);
+        if (start == MAP_FAILED)
+            return Status::failure(Error::kNoMemory, "cannot map {} bytes of NPU memory: {}", size_,
+                                   std::strerror(errno));
+        bytes_ = {static_cast<std::byte*>(start), static_cast<size_t>(size_)};
+        return {};
+    }
+
+    /// The last user of a handle closes it.
     void release_handle() {
         const std::lock_guard lock(shared_->mutex);
-        if (--shared_->handles[handle_] != 0)
+        if (--shared_->handles[handle_].users != 0)
             return;
         shared_->handles.erase(handle_);
         rknpu_mem_destroy destroy{};
@@ -108,16 +141,41 @@ class DrmMemory final : public DeviceMemory {
         drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_DESTROY, &destroy);
     }
 
-    void set_cacheable(bool cacheable) { cacheable_ = cacheable; }
-    uint64_t token() const { return token_; }
-    bool imported() const { return imported_; }
+    Status sync_range(uint64_t offset, uint64_t length, SyncDirection direction) const {
+        rknpu_mem_sync request{};
+        request.flags = static_cast<uint32_t>(direction);
+        request.obj_addr = token_;
+        request.offset = offset;
+        request.size = length;
+        if (drmIoctl(shared_->fd.get(), DRM_IOCTL_RKNPU_MEM_SYNC, &request) == 0)
+            return {};
+        return Status::failure(Error::kFail, "failed to sync memory, offset {}, size {}: {}",
+                               offset, length, std::strerror(errno));
+    }
 
- private:
+    /// Knows no ranges. An access is opened and closed again: some exporters want it in this order.
+    /// Closing one that wrote empties the cache, opening one that reads drops what it has.
+    Status sync_dmabuf(SyncDirection direction) const {
+        const auto call = [this](uint64_t flags) {
+            dma_buf_sync request{flags};
+            return drmIoctl(export_.get(), DMA_BUF_IOCTL_SYNC, &request) == 0;
+        };
+        const auto access = [&](uint64_t kind) {
+            return call(DMA_BUF_SYNC_START | kind) && call(DMA_BUF_SYNC_END | kind);
+        };
+        const bool done = (direction == SyncDirection::kFromDevice || access(DMA_BUF_SYNC_WRITE)) &&
+                          (direction == SyncDirection::kToDevice || access(DMA_BUF_SYNC_READ));
+        return done ? Status()
+                    : Status::failure(Error::kFail, "failed to sync dma-buf {}: {}", export_.get(),
+                                      std::strerror(errno));
+    }
+
     std::shared_ptr<Shared> shared_;
     uint32_t handle_;
     uint64_t token_;
     bool imported_;
-    UniqueFd export_;
+    Sync sync_;
+    UniqueFd export_;  // of an import: the caller's descriptor once more
 };
 
 class DrmDevice final : public Device {
@@ -166,8 +224,12 @@ class DrmDevice final : public Device {
                                    std::strerror(errno));
         if (!request.try_sram)
             create.sram_size = 0;
-        auto memory = std::make_unique<DrmMemory>(shared_, create, request.size, false);
-        memory->set_cacheable(request.cacheable);
+        const auto kind = request.cacheable ? Sync::kDriver : Sync::kNever;
+        {
+            const std::lock_guard lock(shared_->mutex);
+            shared_->handles[create.handle] = {1, kind};
+        }
+        auto memory = std::make_unique<DrmMemory>(shared_, create, request.size, false, kind);
         if (auto status = memory->map(); !status.ok())
             return status;
         ++shared_->allocations;
@@ -176,20 +238,23 @@ class DrmDevice final : public Device {
 
     Result<std::unique_ptr<DeviceMemory>> import(int dmabuf) override {
         rknpu_mem_create create{};
+        Sync kind = Sync::kDmaBuf;
         {
             const std::lock_guard lock(shared_->mutex);
             if (drmPrimeFDToHandle(fd(), dmabuf, &create.handle) != 0)
                 return Status::failure(Error::kInvalidArgument,
                                        "cannot import fd {} as a dma-buf: {}", dmabuf,
                                        std::strerror(errno));
-            ++shared_->handles[create.handle];
+            auto& handle = shared_->handles[create.handle];
+            ++handle.users;
+            kind = handle.sync;
         }
         const int failed = drmIoctl(fd(), DRM_IOCTL_RKNPU_MEM_CREATE, &create) != 0 ? errno : 0;
-        auto memory = std::make_unique<DrmMemory>(shared_, create, create.size, true);
+        auto memory = std::make_unique<DrmMemory>(shared_, create, create.size, true, kind);
         if (failed != 0)
             return Status::failure(Error::kFail, "cannot map dma-buf {} for the NPU: {}", dmabuf,
                                    std::strerror(failed));
-        memory->set_cacheable(false);
+        memory->map_import(dmabuf);
         return std::unique_ptr<DeviceMemory>(std::move(memory));
     }
 
@@ -197,15 +262,8 @@ class DrmDevice final : public Device {
                 SyncDirection direction) override {
         if (!memory.cacheable() || length == 0)
             return {};
-        const auto& own = static_cast<const DrmMemory&>(memory);
-        rknpu_mem_sync request{};
-        request.flags = static_cast<uint32_t>(direction);
-        request.obj_addr = own.token();
-        request.offset = offset;
-        request.size = length;
-        if (drmIoctl(fd(), DRM_IOCTL_RKNPU_MEM_SYNC, &request) != 0)
-            return Status::failure(Error::kFail, "failed to sync memory, offset {}, size {}: {}",
-                                   offset, length, std::strerror(errno));
+        if (auto s = static_cast<const DrmMemory&>(memory).sync(offset, length, direction); !s.ok())
+            return s;
         ++shared_->syncs;
         shared_->synced_bytes += length;
         return {};
