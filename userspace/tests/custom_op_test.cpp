@@ -2,6 +2,7 @@
 // Contracts O1 to O13: custom operators.
 #include <rknn_custom_op.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <fstream>
 
@@ -233,6 +234,69 @@ TEST_CASE("O6 an operator may ask for the built-in one, or refuse", "[custom][O6
     REQUIRE(set(net, {1, 2, 3, 4}) == RKNN_SUCC);
     REQUIRE(net.run() == RKNN_SUCC);
     CHECK(net.result<float>(true) == std::vector<float>{2, 4, 6, 8});
+}
+
+TEST_CASE("O6 an operator may take some nodes of its type and leave others", "[custom][O6]") {
+    static std::vector<std::string> left;
+    FileModel model;
+    for (const char* name : {"in", "between", "out"})
+        model.tensors.push_back({name, FileType::kFloat, {1, 4}});
+    model.nodes = {{"Neg", "first", {0}, {1}}, {"Neg", "second", {1}, {2}}};
+    model.inputs = {0};
+    model.outputs = {2};
+    auto op = make_op("Neg");
+    op.init = [](rknn_custom_op_context* context, rknn_custom_op_tensor*, uint32_t,
+                 rknn_custom_op_tensor*, uint32_t) {
+        context->priv_data = &marker;
+        rknn_custom_op_attr attr{};
+        rknn_custom_op_get_op_attr(context, "name", &attr);
+        const std::string name(static_cast<const char*>(attr.data), attr.n_elems);
+        const bool leave = std::find(left.begin(), left.end(), name) != left.end();
+        return leave ? static_cast<int>(RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE) : 0;
+    };
+    for (const auto& leave :
+         std::vector<std::vector<std::string>>{{}, {"first"}, {"second"}, {"first", "second"}}) {
+        calls = {};
+        left = leave;
+        const Net net(model);
+        REQUIRE(rknn_register_custom_ops(net.handle, &op, 1) == RKNN_SUCC);
+        REQUIRE(set(net, {1, 2, 3, 4}) == RKNN_SUCC);
+        REQUIRE(net.run() == RKNN_SUCC);
+        float factor = 1;
+        for (size_t i = 0; i < 2; ++i)
+            factor *= i < leave.size() ? -1.0f : 2.0f;
+        CHECK(net.result<float>(true) ==
+              std::vector<float>{factor, 2 * factor, 3 * factor, 4 * factor});
+        CHECK(calls.compute == 2 - static_cast<int>(leave.size()));
+        CHECK(calls.state_kept);
+    }
+}
+
+TEST_CASE("S3 O4 the memory of operands can be synced, but belongs to the library",
+          "[custom][S3][O4]") {
+    static std::vector<int> codes;
+    static rknn_tensor_mem* seen = nullptr;
+    codes.clear();
+    auto op = make_op("Mystery");
+    op.compute = [](rknn_custom_op_context*, rknn_custom_op_tensor* inputs, uint32_t,
+                    rknn_custom_op_tensor* outputs, uint32_t) {
+        codes.push_back(rknn_mem_sync(0, &inputs[0].mem, RKNN_MEMORY_SYNC_TO_DEVICE));
+        double_all<float>(inputs[0], outputs[0]);
+        codes.push_back(rknn_mem_sync(0, &outputs[0].mem, RKNN_MEMORY_SYNC_TO_DEVICE));
+        codes.push_back(rknn_mem_sync(0, &outputs[0].mem, RKNN_MEMORY_SYNC_FROM_DEVICE));
+        CHECK(rknn_destroy_mem(0, &outputs[0].mem) == RKNN_ERR_PARAM_INVALID);
+        seen = &outputs[0].mem;
+        return 0;
+    };
+    {
+        const Net net(model_of("Mystery"));
+        REQUIRE(rknn_register_custom_ops(net.handle, &op, 1) == RKNN_SUCC);
+        REQUIRE(set(net, {1, 2, 3, 4}) == RKNN_SUCC);
+        REQUIRE(net.run() == RKNN_SUCC);
+        CHECK(codes == std::vector<int>{RKNN_SUCC, RKNN_SUCC, RKNN_SUCC});
+        CHECK(net.result<float>(true) == std::vector<float>{2, 4, 6, 8});
+    }
+    CHECK(rknn_mem_sync(0, seen, RKNN_MEMORY_SYNC_TO_DEVICE) == RKNN_ERR_PARAM_INVALID);
 }
 
 TEST_CASE("O7 O8 operators for the GPU need an OpenCL library", "[custom][O7][O8]") {

@@ -24,6 +24,7 @@ namespace {
 
 std::atomic<uint64_t> allocations{0};
 thread_local bool counting = false;
+thread_local bool exhausted = false;  // no memory is left
 
 }  // namespace
 
@@ -36,7 +37,7 @@ void* __libc_realloc(void* old, size_t size);
 
 void* malloc(size_t size) {
     allocations += counting && !inside_device ? 1 : 0;
-    return __libc_malloc(size);
+    return exhausted ? nullptr : __libc_malloc(size);
 }
 void* calloc(size_t count, size_t size) {
     allocations += counting && !inside_device ? 1 : 0;
@@ -201,6 +202,22 @@ TEST_CASE("the runtime allocates nothing in a run in steady state", "[device]") 
               }) == 0);
         CHECK(code == RKNN_SUCC);
     }
+#else
+    WARN("skipped: a sanitizer has its own allocator");
+#endif
+}
+
+TEST_CASE("E1 without any memory a call fails and no exception leaves it", "[device][E1]") {
+#ifdef RKNPU_COUNTS_ALLOCATIONS
+    Capture capture(LogLevel::kError);
+    const Net net(digits_file());
+    rknn_input input{0, nullptr, 0, 0, RKNN_TENSOR_UINT8, RKNN_TENSOR_NHWC};
+    int code = 0;
+    exhausted = true;
+    code = rknn_inputs_set(net.handle, 1, &input);
+    exhausted = false;
+    CHECK(code == RKNN_ERR_MALLOC_FAIL);
+    CHECK_THAT(capture.text(), Catch::Contains("out of memory"));
 #else
     WARN("skipped: a sanitizer has its own allocator");
 #endif
@@ -476,6 +493,29 @@ TEST_CASE("a process may be copied while another thread uses memory", "[device][
     busy.join();
     CHECK(refused == kCopies);
     CHECK(rknn_destroy_mem(net.handle, memory) == RKNN_SUCC);
+}
+
+TEST_CASE("a process may be copied while another thread opens the device", "[device][fork]") {
+    std::atomic<bool> stop{false};
+    std::thread busy([&] {
+        while (!stop)
+            [[maybe_unused]] const auto device = Device::open(DeviceKind::kSim);
+    });
+    int good = 0;
+    constexpr int kCopies = 50;
+    for (int i = 0; i < kCopies; ++i) {
+        const pid_t child = fork();
+        if (child == 0) {
+            alarm(20);
+            _exit(Device::open(DeviceKind::kSim).ok() ? 0 : 1);
+        }
+        int status = 0;
+        waitpid(child, &status, 0);
+        good += WIFEXITED(status) && WEXITSTATUS(status) == 0 ? 1 : 0;
+    }
+    stop = true;
+    busy.join();
+    CHECK(good == kCopies);
 }
 
 TEST_CASE("foreign and stale pointers are refused", "[device]") {

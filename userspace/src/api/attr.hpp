@@ -3,7 +3,9 @@
 
 #include <rknn_api.h>
 
+#include <algorithm>
 #include <optional>
+#include <span>
 
 #include "runtime/runtime.hpp"
 
@@ -30,5 +32,13 @@ std::optional<ElementView> user_view(const GraphTensor& tensor, DataType type,
 
 /// Copies at most size - 1 characters and terminates.
 void copy_text(std::string_view text, char* target, size_t size);
+
+/// Which input or output an item is for. The manual's own programs leave the index of each at 0 and
+/// mean their order.
+template <typename Item>
+uint32_t index_of(std::span<Item> items, size_t at) {
+    const bool unset = std::ranges::all_of(items, [](const auto& item) { return item.index == 0; });
+    return unset ? static_cast<uint32_t>(at) : items[at].index;
+}
 
 }  // namespace rknpu::api

@@ -131,14 +131,14 @@ Result<std::shared_ptr<Context>> Context::create(const InitRequest& request) {
                                "This rknn model is for {}, but current platform is {}. Convert the "
                                "model for {}.",
                                graphs.front().target, soc, soc);
-    std::shared_ptr<DeviceMemory> weights;
+    Location weights;
     if (share) {
-        const auto& master = *request.weights_from;
-        weights = master.session_ == nullptr ? nullptr : master.session_->weights();
-        if (weights == nullptr)
-            return Status{Error::kInvalidArgument, "the master context has no weights"};
-        if (auto s = share_weights(graphs.front(), master.program_->graph); !s.ok())
+        auto master = request.weights_from->lender();
+        if (!master.ok())
+            return master.status();
+        if (auto s = share_weights(graphs.front(), master->program->graph); !s.ok())
             return s;
+        weights = std::move(master->weights);
     } else if (auto s = check_weights(graphs); !s.ok()) {
         return s;
     }
@@ -150,6 +150,21 @@ Result<std::shared_ptr<Context>> Context::create(const InitRequest& request) {
     if (auto status = context->start(request.flags, std::move(weights)); !status.ok())
         return status;
     return context;
+}
+
+/// Another thread may give this context other memory or shapes meanwhile.
+Result<Context::Lender> Context::lender() {
+    const std::lock_guard lock(mutex_);
+    if (session_ == nullptr || session_->weights().memory == nullptr)
+        return Status{Error::kInvalidArgument, "the master context has no weights"};
+    if (shapes_.size() > 1)
+        return Status{Error::kInvalidModel,
+                      "a model with several input shapes cannot share its weights"};
+    if (program_->graph.borrowed_size != 0)
+        return Status{Error::kInvalidArgument,
+                      "the master context has borrowed its weights itself: give the one that it "
+                      "has them from"};
+    return Lender{program_, session_->weights()};
 }
 
 Context::Context(std::vector<std::shared_ptr<const Program>> shapes, size_t chosen)
@@ -175,7 +190,7 @@ void Context::open_ports() {
     }
 }
 
-Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
+Status Context::start(uint32_t flags, Location weights) {
     flags_ = flags;
     if ((flags & RKNN_FLAG_COLLECT_MODEL_INFO_ONLY) != 0) {
         open_ports();
@@ -193,15 +208,14 @@ Status Context::start(uint32_t flags, std::shared_ptr<DeviceMemory> weights) {
     return {};
 }
 
-Status Context::open_shape(Shape& shape, const SessionOptions& options,
-                           std::shared_ptr<DeviceMemory> weights) {
+Status Context::open_shape(Shape& shape, const SessionOptions& options, Location weights) {
     const auto& graph = shape.program->graph;
     auto session = Session::create(shape.program, options, std::move(weights));
     if (!session.ok())
         return session.status();
     shape.session = std::move(session).value();
     auto& steps = shape.session->cpu_steps();
-    shape.custom_ops = std::make_unique<CustomOps>(*device(), graph, steps);
+    shape.custom_ops = std::make_unique<CustomOps>(device(), graph, steps);
     if (auto status = shape.custom_ops->add_plugins(); !status.ok())
         return status;
     if (auto status = steps.check_operators(); !status.ok())
@@ -222,8 +236,10 @@ Status Context::open_shape(Shape& shape, const SessionOptions& options,
 }
 
 Context::~Context() {
-    // Whatever is under way still uses the memory that goes away now.
-    [[maybe_unused]] const auto status = finish_pending();
+    // Whatever is under way still uses the memory that goes away now: sessions wait for the NPU.
+    // How it ended, be it with an exception, is of no use to anybody any more.
+    if (pending_.valid())
+        pending_.wait();
 }
 
 Result<std::shared_ptr<Context>> Context::duplicate() {
@@ -287,10 +303,9 @@ Status Context::set_weight_memory(const rknn_tensor_mem* pointer) {
     auto memory = find_memory(pointer);
     if (!memory.ok())
         return memory.status();
-    if (memory.value()->offset != 0)
-        return Status{Error::kInvalidArgument, "weight memory must start at offset 0"};
     settle();
-    return session_->set_weights(memory.value()->memory);
+    const auto& object = *memory.value();
+    return session_->set_weights({object.memory, object.offset}, object.size);
 }
 
 Status Context::set_internal_memory(const rknn_tensor_mem* pointer) {
@@ -301,7 +316,8 @@ Status Context::set_internal_memory(const rknn_tensor_mem* pointer) {
     if (!memory.ok())
         return memory.status();
     settle();
-    return session_->set_internal(memory.value()->memory, memory.value()->offset);
+    const auto& object = *memory.value();
+    return session_->set_internal({object.memory, object.offset}, object.size);
 }
 
 Status Context::register_custom_ops(std::span<const rknn_custom_op> ops) {

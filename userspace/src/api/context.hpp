@@ -55,6 +55,7 @@ class Context final : public Object {
     Status set_internal_memory(const rknn_tensor_mem* memory);
     Status set_io_memory(const rknn_tensor_mem* memory, const rknn_tensor_attr* attr);
 
+    /// One shape for each input, told by its index; all 0 means their order.
     Status set_input_shapes(std::span<const rknn_tensor_attr> shapes);
 
     Status register_custom_ops(std::span<const rknn_custom_op> ops);
@@ -101,12 +102,20 @@ class Context final : public Object {
 
     Context(std::vector<std::shared_ptr<const Program>> shapes, size_t chosen);
 
-    Status start(uint32_t flags, std::shared_ptr<DeviceMemory> weights);
-    Status open_shape(Shape& shape, const SessionOptions& options,
-                      std::shared_ptr<DeviceMemory> weights);
+    /// What another context needs to borrow the weights.
+    struct Lender {
+        std::shared_ptr<const Program> program;
+        Location weights;
+    };
+
+    Result<Lender> lender();
+    Status start(uint32_t flags, Location weights);
+    Status open_shape(Shape& shape, const SessionOptions& options, Location weights);
     Status choose_shape(size_t index);
     void open_ports();
-    std::optional<size_t> find_shape(std::span<const rknn_tensor_attr> given) const;
+    Result<std::vector<size_t>> inputs_of(std::span<const rknn_tensor_attr> given) const;
+    std::optional<size_t> find_shape(std::span<const rknn_tensor_attr> given,
+                                     std::span<const size_t> inputs) const;
     std::string shapes_text() const;
     Status choose(Style style);
     const GraphTensor& tensor_of(const Port& port) const {
@@ -140,6 +149,7 @@ class Context final : public Object {
     void keep_outputs();
 
     Status query_attr(rknn_query_cmd command, rknn_tensor_attr& attr) const;
+    uint64_t dma_bytes() const;
     Status query_memory_size(rknn_mem_size& info) const;
     Status query_range(rknn_input_range& info) const;
     Status query_device_memory(rknn_tensor_mem& info) const;

@@ -29,14 +29,6 @@ bool convertible(DataType from, const GraphTensor& to) {
     }
 }
 
-/// Which input or output an item is for. The manual's own programs leave the index of each at 0 and
-/// mean their order.
-template <typename Item>
-uint32_t index_of(std::span<Item> items, size_t at) {
-    const bool unset = std::ranges::all_of(items, [](const auto& item) { return item.index == 0; });
-    return unset ? static_cast<uint32_t>(at) : items[at].index;
-}
-
 }  // namespace
 
 ChannelMap Context::map_of(size_t input) const {

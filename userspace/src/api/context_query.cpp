@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: MIT
 #include <algorithm>
 #include <cstring>
+#include <set>
 
 #include "api/attr.hpp"
 #include "api/context.hpp"
+#include "api/custom_ops.hpp"
 #include "api/version.hpp"
 #include "runtime/report.hpp"
 
@@ -77,11 +79,32 @@ Status Context::query_attr(rknn_query_cmd command, rknn_tensor_attr& attr) const
     return {};
 }
 
+/// All memory of the context, whichever shape it is for. Shapes share some of it.
+uint64_t Context::dma_bytes() const {
+    std::set<const DeviceMemory*> all;
+    uint64_t total = 0;
+    for (const auto& shape : shapes_) {
+        if (shape.session == nullptr)
+            continue;
+        shape.session->add_memory(all);
+        total += shape.custom_ops->dma_bytes();
+    }
+    for (const auto* ports : {&inputs_, &outputs_}) {
+        for (const auto& port : *ports) {
+            if (port.converted)
+                all.insert(session_->location(port.tensor).memory.get());
+        }
+    }
+    for (const auto* memory : all)
+        total += memory == nullptr ? 0 : memory->size();
+    return total;
+}
+
 Status Context::query_memory_size(rknn_mem_size& info) const {
     const auto& graph = program_->graph;
     info.total_weight_size = static_cast<uint32_t>(graph.constants_size);
     info.total_internal_size = static_cast<uint32_t>(graph.arena_size);
-    info.total_dma_allocated_size = session_ == nullptr ? 0 : session_->dma_bytes();
+    info.total_dma_allocated_size = dma_bytes();
     const auto sram = device()->sram();
     info.total_sram_size = static_cast<uint32_t>(sram.total);
     info.free_sram_size = static_cast<uint32_t>(sram.free);
@@ -89,13 +112,14 @@ Status Context::query_memory_size(rknn_mem_size& info) const {
 }
 
 Status Context::query_device_memory(rknn_tensor_mem& info) const {
-    if (session_ == nullptr || session_->weights() == nullptr)
+    if (session_ == nullptr || session_->weights().memory == nullptr)
         return Status{Error::kInvalidArgument, "the model has no memory of its own"};
-    const auto& memory = session_->weights();
+    const auto& [memory, offset] = session_->weights();
     info.virt_addr = memory->bytes().data();
     info.phys_addr = memory->device_address();
     info.fd = memory->fd();
-    info.size = static_cast<uint32_t>(memory->size());
+    info.offset = static_cast<int32_t>(offset);
+    info.size = static_cast<uint32_t>(memory->size() - offset);
     info.flags = RKNN_TENSOR_MEMORY_FLAGS_ALLOC_INSIDE;
     return {};
 }

@@ -2,6 +2,7 @@
 // rknn_run and rknn_wait.
 #include <fcntl.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -91,6 +92,13 @@ Status Context::check_run(const rknn_run_extend* extend) const {
         return Status{Error::kInvalidArgument,
                       "there is no fence to give out: the model has steps on the CPU, layers are "
                       "measured, or the driver has no fences"};
+    for (const auto& port : outputs_) {
+        if ((flags_ & RKNN_FLAG_FENCE_OUT_OUTSIDE) != 0 && port.converted)
+            return Status::failure(Error::kInvalidArgument,
+                                   "the fence would signal before output '{}' is converted: bind "
+                                   "it in its native form (RKNN_QUERY_NATIVE_OUTPUT_ATTR)",
+                                   tensor_of(port).name);
+    }
     return {};
 }
 
@@ -98,6 +106,14 @@ Status Context::check_run(const rknn_run_extend* extend) const {
 /// for.
 Status Context::run_later(rknn_run_extend* extend, int in_fence) {
     if (session_->can_start()) {
+        // What the host converts has to be there now; what the NPU reads itself, it waits for.
+        if (in_fence >= 0 && std::ranges::any_of(inputs_, [](const Port& port) {
+                return port.converted.has_value();
+            })) {
+            if (auto status = device()->wait_fence(in_fence, kForever); !status.ok())
+                return status;
+            in_fence = -1;
+        }
         convert_bound_inputs();
         auto fence = session_->start(in_fence);
         if (fence.ok()) {

@@ -28,11 +28,29 @@ std::string dims_text(const rknn_tensor_attr& attr) {
 
 }  // namespace
 
-std::optional<size_t> Context::find_shape(std::span<const rknn_tensor_attr> given) const {
+/// The input that each item is for. Errors: kInvalidArgument unless there is one for each input.
+Result<std::vector<size_t>> Context::inputs_of(std::span<const rknn_tensor_attr> given) const {
+    std::vector<size_t> out;
+    std::vector<bool> seen(inputs_.size(), false);
+    for (size_t i = 0; i < given.size(); ++i) {
+        const size_t index = index_of(given, i);
+        if (index >= seen.size() || seen[index])
+            return Status::failure(Error::kInvalidArgument,
+                                   "shape {} is for input {}: the model has {} inputs, and each "
+                                   "needs one shape",
+                                   i, index, seen.size());
+        seen[index] = true;
+        out.push_back(index);
+    }
+    return out;
+}
+
+std::optional<size_t> Context::find_shape(std::span<const rknn_tensor_attr> given,
+                                          std::span<const size_t> inputs) const {
     for (size_t s = 0; s < shapes_.size(); ++s) {
         bool same = true;
         for (size_t i = 0; i < given.size(); ++i) {
-            const auto own = input_attr(*shapes_[s].program, i);
+            const auto own = input_attr(*shapes_[s].program, inputs[i]);
             same = same && given[i].fmt == own.fmt && given[i].n_dims == own.n_dims &&
                    std::equal(own.dims, own.dims + own.n_dims, given[i].dims);
         }
@@ -69,7 +87,8 @@ Status Context::choose_shape(size_t index) {
         return status;
     shape.session->set_cores(session_->cores());
     shape.session->set_batch_cores(session_->batch_cores());
-    shape.session->unbind();
+    // Buffers are bound to each shape anew; those of the one before need not stay.
+    session_->unbind();
     session_ = shape.session;
     program_ = shape.program;
     shape_ = index;
@@ -86,7 +105,10 @@ Status Context::set_input_shapes(std::span<const rknn_tensor_attr> given) {
         return Status::failure(Error::kInvalidArgument,
                                "{} shapes are given, the model has {} inputs", given.size(),
                                inputs_.size());
-    const auto found = find_shape(given);
+    const auto inputs = inputs_of(given);
+    if (!inputs.ok())
+        return inputs.status();
+    const auto found = find_shape(given, inputs.value());
     if (!found) {
         std::string text;
         for (const auto& attr : given)

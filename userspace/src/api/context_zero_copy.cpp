@@ -33,15 +33,17 @@ Status Context::bind_converted(Port& port, std::shared_ptr<Memory> memory, Conve
         return Status::failure(Error::kInvalidArgument,
                                "the memory for '{}' has {} bytes, {} are needed", tensor.name,
                                bytes.size(), view.bytes());
-    port.direct.reset();
-    port.converted = Converted{std::move(memory), std::move(converter)};
-    // The NPU works on a buffer of the context.
+    // The NPU works on a buffer of the context. Whatever fails leaves the binding before.
     MemoryRequest request;
     request.size = tensor.size;
     auto own = device()->allocate(request);
     if (!own.ok())
         return own.status();
-    return session_->bind(port.tensor, {std::move(own).value(), 0});
+    if (auto s = session_->bind(port.tensor, {std::move(own).value(), 0}); !s.ok())
+        return s;
+    port.direct.reset();
+    port.converted = Converted{std::move(memory), std::move(converter)};
+    return {};
 }
 
 Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
@@ -56,13 +58,18 @@ Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
     auto view = user_view(tensor, *type, attr.fmt);
     // Memory that has room for it keeps to the row pitch of a packed image, as w_stride tells.
     const bool pitched = native.layout.order == Order::kNhwc && attr.fmt == RKNN_TENSOR_NHWC &&
-                         memory->size >= native.bytes();
-    const bool packed = pitched && *type == tensor.type;
+                         memory->size >= bytes_of(*type, native.layout.storage());
+    // Codes of the model's own type are past normalisation.
+    const auto index = static_cast<size_t>(&port - inputs_.data());
+    const bool real = tensor.type == DataType::kFloat16 || tensor.type == DataType::kFloat32;
+    const auto map = *type != tensor.type || real ? map_of(index) : ChannelMap();
+    const bool same = attr.pass_through != 0 || map.empty();
+    const bool packed = pitched && same && *type == tensor.type;
     const bool unsigned_bytes = pitched && *type == DataType::kUint8 && attr.pass_through == 0;
     const bool on_npu = unsigned_bytes && !port.npu_words.empty() && memory->size >= tensor.size;
-    if (unsigned_bytes && view)
+    if (view && (unsigned_bytes || (pitched && *type == tensor.type)))
         view->layout = native.layout;
-    if (attr.pass_through != 0 || packed || on_npu || (view && is_native(tensor, *view))) {
+    if (attr.pass_through != 0 || packed || on_npu || (view && same && is_native(tensor, *view))) {
         if (memory->size < native.bytes())
             return Status::failure(Error::kInvalidArgument,
                                    "the memory for input '{}' has {} bytes, {} are needed",
@@ -80,12 +87,7 @@ Status Context::bind_input(Port& port, std::shared_ptr<Memory> memory,
                                "input '{}' cannot be given as {} {}; its native form is {} {}",
                                tensor.name, get_type_string(attr.type), get_format_string(attr.fmt),
                                to_string(tensor.type), to_string(tensor.order));
-    const bool normalise = *type != tensor.type || tensor.type == DataType::kFloat16 ||
-                           tensor.type == DataType::kFloat32;
-    const auto index = static_cast<size_t>(&port - inputs_.data());
-    auto status =
-        bind_converted(port, std::move(memory),
-                       Converter(*view, native, normalise ? map_of(index) : ChannelMap()));
+    auto status = bind_converted(port, std::move(memory), Converter(*view, native, map));
     if (status.ok())
         convert_on_npu(port, false);
     return status;

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/attr.hpp"
+#include "api/memory.hpp"
 #include "api/opencl.hpp"
 #include "api/plugins.hpp"
 #include "core/log.hpp"
@@ -39,17 +40,27 @@ cpu::DType cpu_type(DataType type) {
 
 /// What the callbacks of one node see.
 struct NodeState {
+    NodeState() = default;
+    NodeState(const NodeState&) = delete;
+    NodeState& operator=(const NodeState&) = delete;
+    ~NodeState() {
+        for (const auto* list : {&inputs, &outputs}) {
+            for (const auto& tensor : *list)
+                take_back_memory(&tensor.mem);
+        }
+    }
+
     const GraphNode* node = nullptr;
     rknn_custom_op_context context{};
-    std::vector<std::unique_ptr<DeviceMemory>> storage;
+    std::vector<std::shared_ptr<Memory>> storage;  // of the inputs, then of the outputs
     std::vector<rknn_custom_op_tensor> inputs;
     std::vector<rknn_custom_op_tensor> outputs;
     std::map<std::string, std::vector<std::byte>> attribute_data;
-    bool started = false;
 };
 
 /// Operands lie in memory with a descriptor, so that a GPU can import them.
-Result<rknn_custom_op_tensor> make_tensor(Device& device, const GraphTensor& tensor, uint32_t index,
+Result<rknn_custom_op_tensor> make_tensor(const std::shared_ptr<Device>& device,
+                                          const GraphTensor& tensor, uint32_t index,
                                           NodeState& state) {
     rknn_custom_op_tensor out{};
     fill_attr(tensor, index, TensorView::kModelOutput, out.attr);
@@ -59,13 +70,17 @@ Result<rknn_custom_op_tensor> make_tensor(Device& device, const GraphTensor& ten
     out.attr.size_with_stride = out.attr.size;
     MemoryRequest request;
     request.size = std::max<uint64_t>(out.attr.size, 1);
-    auto memory = device.allocate(request);
+    auto memory = device->allocate(request);
     if (!memory.ok())
         return memory.status();
-    const auto& kept = state.storage.emplace_back(std::move(memory).value());
-    out.mem.virt_addr = kept->bytes().data();
-    out.mem.phys_addr = kept->device_address();
-    out.mem.fd = kept->fd();
+    auto& kept = *state.storage.emplace_back(std::make_shared<Memory>());
+    kept.memory = std::move(memory).value();
+    kept.device = device;
+    kept.size = out.attr.size;
+    kept.start = kept.memory->bytes().data();
+    out.mem.virt_addr = kept.start;
+    out.mem.phys_addr = kept.memory->device_address();
+    out.mem.fd = kept.memory->fd();
     out.mem.size = out.attr.size;
     out.mem.flags = RKNN_TENSOR_MEMORY_FLAGS_ALLOC_INSIDE;
     return out;
@@ -90,7 +105,7 @@ class Kernel final : public CpuKernel {
 
     ~Kernel() override {
         for (auto& [index, state] : states_) {
-            if (state->started && op_.destroy != nullptr)
+            if (op_.destroy != nullptr)
                 op_.destroy(&state->context);
         }
     }
@@ -109,7 +124,8 @@ class Kernel final : public CpuKernel {
     }
 
     /// Returns what init said about the node.
-    Result<int> start(Device& device, const JobGraph& graph, uint32_t index) {
+    Result<int> start(const std::shared_ptr<Device>& device, const JobGraph& graph,
+                      uint32_t index) {
         auto state = std::make_unique<NodeState>();
         state->node = &graph.nodes[index];
         state->context.target = op_.target;
@@ -130,13 +146,22 @@ class Kernel final : public CpuKernel {
                 to.push_back(made.value());
             }
         }
+        lend_operands(*state);
         int result = 0;
         if (op_.init != nullptr)
             result = op_.init(&state->context, state->inputs.data(), count(state->inputs),
                               state->outputs.data(), count(state->outputs));
-        state->started = result == 0;
-        states_.emplace(index, std::move(state));
+        if (result == 0)
+            states_.emplace(index, std::move(state));
         return result;
+    }
+
+    /// Memory of a node's operands.
+    uint64_t dma_bytes(uint32_t node) const {
+        uint64_t total = 0;
+        for (const auto& memory : states_.at(node)->storage)
+            total += memory->memory->size();
+        return total;
     }
 
     Status run(uint32_t node, std::span<const cpu::TensorView> inputs,
@@ -149,10 +174,14 @@ class Kernel final : public CpuKernel {
             if (const auto done = cpu::convert(inputs[i], view); !done.ok())
                 return {Error::kFail, done.text()};
         }
+        if (auto s = sync_for_gpu(state, SyncDirection::kToDevice); !s.ok())
+            return s;
         if (auto status = call("prepare", op_.prepare, state); !status.ok())
             return status;
         if (auto status = call("compute", op_.compute, state); !status.ok())
             return status;
+        if (auto s = sync_for_gpu(state, SyncDirection::kFromDevice); !s.ok())
+            return s;
         for (size_t i = 0; i < outputs.size(); ++i) {
             const auto view = callback_view(state.outputs[i], outputs[i]);
             cpu::TensorView from;
@@ -170,6 +199,32 @@ class Kernel final : public CpuKernel {
 
     static uint32_t count(const std::vector<rknn_custom_op_tensor>& list) {
         return static_cast<uint32_t>(list.size());
+    }
+
+    /// So that rknn_mem_sync() takes them in the callbacks.
+    static void lend_operands(const NodeState& state) {
+        auto memory = state.storage.begin();
+        for (const auto* list : {&state.inputs, &state.outputs}) {
+            for (const auto& tensor : *list)
+                lend_memory(&tensor.mem, *memory++);
+        }
+    }
+
+    /// The GPU works on memory, conversions in the cache. Nothing may stay there that would be
+    /// written over results later, and an operator may let the CPU write some of them: outputs go
+    /// both ways.
+    Status sync_for_gpu(const NodeState& state, SyncDirection direction) const {
+        for (size_t i = 0; gpu_ != nullptr && i < state.storage.size(); ++i) {
+            const bool input = i < state.inputs.size();
+            if (input && direction == SyncDirection::kFromDevice)
+                continue;
+            const auto& memory = *state.storage[i];
+            if (auto status = memory.device->sync(*memory.memory, 0, memory.size,
+                                                  input ? direction : SyncDirection::kBoth);
+                !status.ok())
+                return status;
+        }
+        return {};
     }
 
     Status call(std::string_view what, Callback callback, NodeState& state) {
@@ -223,7 +278,7 @@ Status CustomOps::add(std::span<const rknn_custom_op> ops) {
         return Status::failure(Error::kInvalidArgument, "{} custom operators, allowed are 1 to {}",
                                ops.size(), kMost);
     auto types = types_;
-    std::vector<std::pair<std::string, std::shared_ptr<Kernel>>> kernels;
+    std::vector<std::pair<uint32_t, std::shared_ptr<Kernel>>> kernels;
     for (const auto& op : ops) {
         if (auto status = check_op(op, types); !status.ok())
             return status;
@@ -235,26 +290,25 @@ Status CustomOps::add(std::span<const rknn_custom_op> ops) {
         auto kernel = std::make_shared<Kernel>(op);
         if (auto status = kernel->open(); !status.ok())
             return status;
-        bool use = true;
         for (const uint32_t node : nodes) {
             const auto started = kernel->start(device_, graph_, node);
             if (!started.ok())
                 return started.status();
             const int result = started.value();
             const bool built_in = cpu::find(type) != nullptr;
-            if (result == RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE && built_in)
-                use = false;
-            else if (result != 0)
+            if (result == 0)
+                kernels.emplace_back(node, kernel);
+            else if (result != RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE || !built_in)
                 return Status::failure(
                     Error::kFail, "init of the custom operator '{}' returned {}{}", type, result,
                     result == RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE ? ", but there is no built-in one"
                                                                   : "");
         }
-        if (use)
-            kernels.emplace_back(type, std::move(kernel));
     }
-    for (auto& [type, kernel] : kernels)
-        steps_.replace(type, std::move(kernel));
+    for (auto& [node, kernel] : kernels) {
+        dma_bytes_ += kernel->dma_bytes(node);
+        steps_.replace(node, std::move(kernel));
+    }
     types_ = std::move(types);
     return {};
 }

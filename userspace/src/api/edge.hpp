@@ -3,7 +3,10 @@
 
 #include <rknn_api.h>
 
+#include <cstdio>
+#include <exception>
 #include <new>
+#include <string_view>
 
 #include "core/log.hpp"
 #include "core/status.hpp"
@@ -15,6 +18,15 @@ namespace rknpu::api {
 /// The public code of an error.
 int to_code(Error error);
 
+/// One line of the log. Without the memory for it there is none.
+inline void complain(const char* function, std::string_view text) noexcept {
+    try {
+        log(LogLevel::kError, "{}: {}", function, text);
+    } catch (const std::exception&) {
+        std::fputs("E RKNN: out of memory\n", stderr);
+    }
+}
+
 /// Runs `body`, which returns a Status; logs a failure under the function's name; no exception
 /// leaves.
 template <typename Body>
@@ -23,13 +35,13 @@ int guarded(const char* function, Body&& body) {
         const Status status = body();
         if (status.ok())
             return RKNN_SUCC;
-        log(LogLevel::kError, "{}: {}", function, status.text());
+        complain(function, status.text());
         return to_code(status.error());
     } catch (const std::bad_alloc&) {
-        log(LogLevel::kError, "{}: out of memory", function);
+        complain(function, "out of memory");
         return RKNN_ERR_MALLOC_FAIL;
     } catch (const std::exception& error) {
-        log(LogLevel::kError, "{}: {}", function, error.what());
+        complain(function, error.what());
         return RKNN_ERR_FAIL;
     }
 }

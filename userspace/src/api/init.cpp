@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: MIT
 #include "api/init.hpp"
 
+#include <cstring>
+#include <string_view>
+
 #include "api/context.hpp"
 #include "api/object.hpp"
 #include "core/bytes.hpp"
@@ -28,6 +31,7 @@ Result<File> copy_block(std::span<const std::byte> block, const rknn_init_extend
     return File(std::make_shared<std::vector<std::byte>>(block.begin(), block.end()));
 }
 
+/// A whole file, or the part of it that `extend` names.
 Result<File> read_path(const char* path, const rknn_init_extend* extend) {
     uint64_t offset = 0;
     uint64_t length = 0;
@@ -41,6 +45,25 @@ Result<File> read_path(const char* path, const rknn_init_extend* extend) {
     return read_file(path, offset, length);
 }
 
+/// The manual's program for shared weights sets the master's context in `extend` and leaves
+/// whatever was there in the other members: they count only if they name a model.
+Result<File> read_slave(const char* path, const rknn_init_extend* extend) {
+    constexpr std::string_view kMagic = "RKNN";
+    auto part = read_path(path, extend);
+    const bool model = part.ok() && part.value()->size() >= kMagic.size() &&
+                       std::memcmp(part.value()->data(), kMagic.data(), kMagic.size()) == 0;
+    return model ? part : read_path(path, nullptr);
+}
+
+Result<File> read_model(const void* model, uint32_t size, uint32_t flags,
+                        const rknn_init_extend* extend) {
+    if (size != 0)
+        return copy_block({static_cast<const std::byte*>(model), size}, extend, flags);
+    const auto* path = static_cast<const char*>(model);
+    const bool slave = (flags & RKNN_FLAG_SHARE_WEIGHT_MEM) != 0;
+    return slave ? read_slave(path, extend) : read_path(path, extend);
+}
+
 }  // namespace
 
 Status init_context(rknn_context* context, const void* model, uint32_t size, uint32_t flags,
@@ -48,8 +71,7 @@ Status init_context(rknn_context* context, const void* model, uint32_t size, uin
     if (context == nullptr || model == nullptr)
         return Status{Error::kInvalidArgument,
                       context == nullptr ? "context is NULL" : "model is NULL"};
-    auto file = size == 0 ? read_path(static_cast<const char*>(model), extend)
-                          : copy_block({static_cast<const std::byte*>(model), size}, extend, flags);
+    auto file = read_model(model, size, flags, extend);
     if (!file.ok())
         return file.status();
     InitRequest request;

@@ -141,6 +141,9 @@ Result<rknn_tensor_mem*> wrap_fd(std::shared_ptr<Device> device, int32_t fd, voi
     shown.offset = offset;
     shown.size = size;
     shown.flags = RKNN_TENSOR_MEMORY_FLAGS_FROM_FD;
+    // A caller who has mapped nothing does not hinder the runtime from converting there.
+    if (const auto bytes = memory->memory->bytes(); virt == nullptr && !bytes.empty())
+        memory->start = bytes.data() + offset;
     return publish(std::move(memory));
 }
 
@@ -184,6 +187,20 @@ Result<std::shared_ptr<Memory>> find_memory(const rknn_tensor_mem* pointer) {
     return found->second;
 }
 
+void lend_memory(const rknn_tensor_mem* pointer, std::shared_ptr<Memory> memory) {
+    auto& all = table();
+    const std::lock_guard lock(all.mutex);
+    all.adopt();
+    all.memories.emplace(pointer, std::move(memory));
+}
+
+void take_back_memory(const rknn_tensor_mem* pointer) {
+    auto& all = table();
+    const std::lock_guard lock(all.mutex);
+    all.adopt();
+    all.memories.erase(pointer);
+}
+
 Status destroy_memory(rknn_tensor_mem* pointer) {
     std::shared_ptr<Memory> memory;
     auto& all = table();
@@ -192,6 +209,9 @@ Status destroy_memory(rknn_tensor_mem* pointer) {
         all.adopt();
         const auto found = all.memories.find(pointer);
         if (found != all.memories.end()) {
+            if (&found->second->shown != pointer)
+                return Status{Error::kInvalidArgument,
+                              "the memory belongs to an operand of a custom operator"};
             memory = std::move(found->second);
             all.memories.erase(found);
         }

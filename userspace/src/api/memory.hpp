@@ -36,6 +36,11 @@ Result<rknn_tensor_mem*> wrap_phys(std::shared_ptr<Device> device, uint64_t phys
 /// ours or were destroyed.
 Result<std::shared_ptr<Memory>> find_memory(const rknn_tensor_mem* pointer);
 
+/// Lets find_memory() know a structure of ours that a callback gets, until it is taken back.
+void lend_memory(const rknn_tensor_mem* pointer, std::shared_ptr<Memory> memory);
+void take_back_memory(const rknn_tensor_mem* pointer);
+
+/// Errors: as find_memory(), and for what is lent.
 Status destroy_memory(rknn_tensor_mem* pointer);
 
 Status sync_memory(const rknn_tensor_mem* pointer, rknn_mem_sync_mode mode);

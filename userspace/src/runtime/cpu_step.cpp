@@ -207,10 +207,9 @@ std::vector<uint32_t> CpuSteps::nodes_of(std::string_view type) const {
     return out;
 }
 
-void CpuSteps::replace(const std::string& type, std::shared_ptr<CpuKernel> kernel) {
-    for (const uint32_t node : nodes_of(type))
-        steps_[node].kernel = kernel;
-    std::erase_if(waiting_, [this](uint32_t node) { return knows(node); });
+void CpuSteps::replace(uint32_t node, std::shared_ptr<CpuKernel> kernel) {
+    steps_.at(node).kernel = std::move(kernel);
+    std::erase(waiting_, node);
 }
 
 bool CpuSteps::has_kernels() const {

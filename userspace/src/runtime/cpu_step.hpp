@@ -45,8 +45,8 @@ class CpuSteps {
     /// Nodes of that type on the CPU.
     std::vector<uint32_t> nodes_of(std::string_view type) const;
 
-    /// From now on `kernel` computes the nodes of `type`.
-    void replace(const std::string& type, std::shared_ptr<CpuKernel> kernel);
+    /// From now on `kernel` computes node `node`.
+    void replace(uint32_t node, std::shared_ptr<CpuKernel> kernel);
 
     /// True if kernels of the caller compute nodes.
     bool has_kernels() const;

@@ -184,7 +184,7 @@ std::string layer_table(const Session& session) {
 
 std::string memory_table(const Session& session) {
     const auto& graph = session.program().graph;
-    const auto& arena = session.internal();
+    const auto& arena = session.internal().memory;
     const uint64_t sram = arena == nullptr ? 0 : arena->sram_size();
     const uint64_t base = arena == nullptr ? 0 : arena->device_address();
     std::string out(kRule);

@@ -20,9 +20,38 @@ constexpr uint64_t with_value(uint64_t word, uint32_t value) {
     return (word & ~(uint64_t{0xffffffff} << 16)) | uint64_t{value} << 16;
 }
 
+/// Tensors have addresses of this multiple within weights and arena.
+constexpr uint64_t kPartAlignment = 16;
+
 Status too_small(std::string_view what, uint64_t has, uint64_t needs) {
     return Status::failure(Error::kInvalidArgument, "the {} memory has {} bytes, {} are needed",
                            what, has, needs);
+}
+
+Status no_view(std::string_view what) {
+    return Status::failure(Error::kInvalidArgument,
+                           "the memory of {} is a dma-buf that the CPU cannot map, but has to read "
+                           "or write",
+                           what);
+}
+
+/// The NPU's registers hold 32 bits of an address.
+Status check_address(const Location& place, uint64_t size) {
+    const uint64_t address = place.memory->device_address() + place.offset;
+    return address + size <= kTopAddress
+               ? Status()
+               : Status::failure(Error::kNoMemory, "NPU memory at {:#x} is above 4 GiB", address);
+}
+
+/// Memory from outside for `needs` bytes, of which `size` may be used.
+Status check_part(std::string_view what, const Location& place, uint64_t size, uint64_t needs) {
+    if (size < needs)
+        return too_small(what, size, needs);
+    if ((place.memory->device_address() + place.offset) % kPartAlignment != 0)
+        return Status::failure(Error::kInvalidArgument,
+                               "the {} memory starts at {:#x}, a multiple of {} is needed", what,
+                               place.memory->device_address() + place.offset, kPartAlignment);
+    return check_address(place, needs);
 }
 
 }  // namespace
@@ -34,22 +63,21 @@ Session::Session(std::shared_ptr<const Program> program, const SessionOptions& o
 }
 
 Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> program,
-                                                 const SessionOptions& options,
-                                                 std::shared_ptr<DeviceMemory> weights) {
+                                                 const SessionOptions& options, Location weights) {
     std::unique_ptr<Session> session(new Session(std::move(program), options));
     const auto& graph = session->program_->graph;
     if (auto status = session->place_commands(); !status.ok())
         return status;
-    if (weights != nullptr) {
+    if (weights.memory != nullptr) {
         if (auto s = session->place_own_constants(); !s.ok())
             return s;
         if (auto s = session->place_weights(std::move(weights)); !s.ok())
             return s;
     } else if (!options.weights_outside && graph.constants_size != 0) {
-        std::shared_ptr<DeviceMemory> memory;
-        if (auto s = session->allocate(graph.constants_size, false, memory); !s.ok())
+        Location own;
+        if (auto s = session->allocate(graph.constants_size, false, own.memory); !s.ok())
             return s;
-        if (auto s = session->set_weights(std::move(memory)); !s.ok())
+        if (auto s = session->set_weights(std::move(own), graph.constants_size); !s.ok())
             return s;
     }
     if (!options.internal_outside && graph.arena_size != 0) {
@@ -60,7 +88,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> 
         auto memory = session->program_->device->allocate(request);
         if (!memory.ok())
             return memory.status();
-        if (auto s = session->place_arena(std::move(memory).value(), 0); !s.ok())
+        if (auto s = session->place_arena({std::move(memory).value(), 0}); !s.ok())
             return s;
     }
     if (auto status = session->cpu_steps_.prepare(graph); !status.ok())
@@ -121,27 +149,44 @@ Status Session::place_own_constants() {
     return program_->device->sync(*own_constants_, 0, size, SyncDirection::kToDevice);
 }
 
-uint64_t Session::dma_bytes() const {
-    uint64_t total = 0;
+void Session::add_memory(std::set<const DeviceMemory*>& to) const {
     for (const auto& memory :
-         {weights_, own_constants_, regcmd_, tasks_, arena_, inputs_, outputs_})
-        total += memory == nullptr ? 0 : memory->size();
-    return total;
+         {weights_.memory, own_constants_, regcmd_, tasks_, arena_.memory, inputs_, outputs_})
+        to.insert(memory.get());
 }
 
-Status Session::set_weights(std::shared_ptr<DeviceMemory> memory) {
+Status Session::set_weights(Location memory, uint64_t size) {
     const auto& graph = program_->graph;
-    if (memory->size() < graph.constants_size)
-        return too_small("weight", memory->size(), graph.constants_size);
-    if (auto status = fill_constants(*program_, 0, memory->bytes()); !status.ok())
+    const uint64_t needs = graph.constants_size;
+    // The file has not what it borrows.
+    if (graph.borrowed_size != 0)
+        return Status{Error::kInvalidArgument,
+                      "the weights are those of another context (RKNN_FLAG_SHARE_WEIGHT_MEM): give "
+                      "that one the memory"};
+    if (auto status = check_part("weight", memory, size, needs); !status.ok())
         return status;
-    if (auto s = program_->device->sync(*memory, 0, graph.constants_size, SyncDirection::kToDevice);
+    const auto bytes = memory.memory->bytes();
+    if (bytes.empty())
+        return no_view("the weights");
+    const auto part = bytes.subspan(memory.offset, needs);
+    // Between constants, and behind those that are shorter than the NPU reads, are zeros: memory of
+    // the caller may hold anything.
+    std::ranges::fill(part, std::byte{0});
+    if (auto s = fill_constants(*program_, 0, part); !s.ok())
+        return s;
+    if (auto s =
+            program_->device->sync(*memory.memory, memory.offset, needs, SyncDirection::kToDevice);
         !s.ok())
         return s;
     return place_weights(std::move(memory));
 }
 
-Status Session::place_weights(std::shared_ptr<DeviceMemory> memory) {
+Status Session::place_weights(Location memory) {
+    const auto& graph = program_->graph;
+    const bool borrows = graph.borrowed_size != 0;
+    const uint64_t used = borrows ? graph.borrowed_size : graph.constants_size;
+    if (auto status = check_address(memory, used); !status.ok())
+        return status;
     weights_ = std::move(memory);
     const auto& tensors = program_->graph.tensors;
     for (size_t i = 0; i < tensors.size(); ++i) {
@@ -150,21 +195,19 @@ Status Session::place_weights(std::shared_ptr<DeviceMemory> memory) {
         const uint64_t offset = tensors[i].offset;
         const bool own = own_constants_ != nullptr && offset >= program_->graph.borrowed_size;
         locations_[i] = own ? Location{own_constants_, offset - program_->graph.borrowed_size}
-                            : Location{weights_, offset};
-        if (auto status = relocate(static_cast<int32_t>(i)); !status.ok())
-            return status;
+                            : Location{weights_.memory, weights_.offset + offset};
+        relocate(static_cast<int32_t>(i));
     }
     return {};
 }
 
 Status Session::share_memory(const Session& other) {
-    if (other.weights_ != nullptr && other.weights_ != weights_) {
+    if (other.weights_.memory != nullptr && other.weights_ != weights_) {
         if (auto status = place_weights(other.weights_); !status.ok())
             return status;
     }
-    const bool same = other.arena_ == arena_ && other.arena_offset_ == arena_offset_;
-    return other.arena_ == nullptr || same ? Status()
-                                           : place_arena(other.arena_, other.arena_offset_);
+    const bool same = other.arena_.memory == nullptr || other.arena_ == arena_;
+    return same ? Status() : place_arena(other.arena_);
 }
 
 void Session::unbind() {
@@ -177,16 +220,16 @@ void Session::unbind() {
     }
 }
 
-Status Session::set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offset) {
-    const uint64_t needs = program_->graph.arena_size;
-    if (!range_inside(offset, needs, memory->size()))
-        return too_small("internal", memory->size() - std::min(offset, memory->size()), needs);
-    return place_arena(std::move(memory), offset);
+Status Session::set_internal(Location memory, uint64_t size) {
+    if (auto s = check_part("internal", memory, size, program_->graph.arena_size); !s.ok())
+        return s;
+    return place_arena(std::move(memory));
 }
 
-Status Session::place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset) {
+Status Session::place_arena(Location memory) {
+    if (auto status = check_address(memory, program_->graph.arena_size); !status.ok())
+        return status;
     arena_ = std::move(memory);
-    arena_offset_ = offset;
     const auto& tensors = program_->graph.tensors;
     for (size_t i = 0; i < tensors.size(); ++i) {
         const bool internal = tensors[i].place == Place::kArena &&
@@ -194,19 +237,15 @@ Status Session::place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offse
                               tensors[i].kind != TensorKind::kOutput;
         if (!internal)
             continue;
-        locations_[i] = {arena_, offset + tensors[i].offset};
-        if (auto status = relocate(static_cast<int32_t>(i)); !status.ok())
-            return status;
+        locations_[i] = {arena_.memory, arena_.offset + tensors[i].offset};
+        relocate(static_cast<int32_t>(i));
     }
     return {};
 }
 
-Status Session::relocate(int32_t tensor) {
+void Session::relocate(int32_t tensor) {
     const auto& location = this->location(tensor);
     const uint64_t address = location.memory->device_address() + location.offset;
-    const uint64_t size = program_->graph.tensors[static_cast<size_t>(tensor)].size;
-    if (address + size > kTopAddress)
-        return Status::failure(Error::kNoMemory, "NPU memory at {:#x} is above 4 GiB", address);
     const auto first = program_->relocation_start[static_cast<size_t>(tensor)];
     const auto last = program_->relocation_start[static_cast<size_t>(tensor) + 1];
     for (uint32_t i = first; i < last; ++i) {
@@ -214,7 +253,6 @@ Status Session::relocate(int32_t tensor) {
         const auto value = static_cast<uint32_t>(address + item.addend);
         set_command(item.word, with_value(program_->graph.regcmd[item.word], value));
     }
-    return {};
 }
 
 void Session::set_command(uint32_t index, uint64_t word) {
@@ -252,16 +290,18 @@ Status Session::bind(int32_t tensor, Location location) {
             "the memory for '{}' has {} bytes behind its offset, {} are needed", info.name,
             location.memory->size() - std::min(location.offset, location.memory->size()),
             info.size);
+    if (auto status = check_address(location, info.size); !status.ok())
+        return status;
     locations_[static_cast<size_t>(tensor)] = location;
     mark_input_changed(tensor);
     for (uint32_t i = 0; info.first_part >= 0 && i < program_->graph.batch; ++i) {
         const auto part = static_cast<size_t>(info.first_part) + i;
         locations_[part] = {location.memory,
                             location.offset + program_->graph.tensors[part].offset};
-        if (auto status = relocate(static_cast<int32_t>(part)); !status.ok())
-            return status;
+        relocate(static_cast<int32_t>(part));
     }
-    return relocate(tensor);
+    relocate(tensor);
+    return {};
 }
 
 Status Session::bind_rest() {
@@ -294,7 +334,7 @@ Status Session::bind_rest() {
 
 std::span<std::byte> Session::bytes(int32_t tensor) const {
     const auto& location = this->location(tensor);
-    if (location.memory == nullptr)
+    if (location.memory == nullptr || location.memory->bytes().empty())
         return {};
     return location.memory->bytes().subspan(location.offset, bound_bytes(tensor));
 }
@@ -320,9 +360,9 @@ Status Session::check_ready() const {
                                cure);
     };
     const auto& graph = program_->graph;
-    if (graph.constants_size != 0 && weights_ == nullptr)
+    if (graph.constants_size != 0 && weights_.memory == nullptr)
         return missing("weight memory", "rknn_set_weight_mem");
-    if (graph.arena_size != 0 && arena_ == nullptr)
+    if (graph.arena_size != 0 && arena_.memory == nullptr)
         return missing("internal memory", "rknn_set_internal_mem");
     for (const auto* list : {&graph.inputs, &graph.outputs}) {
         for (const int32_t tensor : *list) {
@@ -415,8 +455,23 @@ Status Session::run_npu(const PlanStep& step, StepTime& time) {
     return {};
 }
 
+/// The NPU works in any memory, the CPU only where it has a view.
+Status Session::check_views(const GraphNode& node) const {
+    for (const auto* list : {&node.inputs, &node.outputs}) {
+        for (const int32_t tensor : *list) {
+            if (tensor >= 0 && bound(tensor) && location(tensor).memory->bytes().empty())
+                return no_view(fmt::format(
+                    "'{}', which the layer '{}' on the CPU uses,",
+                    program_->graph.tensors[static_cast<size_t>(tensor)].name, node.name));
+        }
+    }
+    return {};
+}
+
 Status Session::run_cpu(const PlanStep& step) {
     const auto& node = program_->graph.nodes[step.first_node];
+    if (auto status = check_views(node); !status.ok())
+        return status;
     for (const int32_t input : node.inputs) {
         const bool written_by_npu =
             program_->npu_reads_or_writes(input) && bound(input) &&

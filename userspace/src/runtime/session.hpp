@@ -4,6 +4,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <set>
 #include <span>
 #include <vector>
 
@@ -30,6 +31,7 @@ struct SessionOptions {
 struct Location {
     std::shared_ptr<DeviceMemory> memory;
     uint64_t offset = 0;
+    bool operator==(const Location&) const = default;
 };
 
 /// What one step of the last run cost.
@@ -41,24 +43,25 @@ struct StepTime {
 /// One model placed into device memory and able to run. Not thread safe: its owner locks.
 class Session {
  public:
-    /// `weights` may come from another session on the same program; null = allocate.
+    /// `weights` may come from another session on the same program; without memory = allocate.
     static Result<std::unique_ptr<Session>> create(std::shared_ptr<const Program> program,
-                                                   const SessionOptions& options,
-                                                   std::shared_ptr<DeviceMemory> weights);
+                                                   const SessionOptions& options, Location weights);
     ~Session();
     Session(const Session&) = delete;
     Session& operator=(const Session&) = delete;
 
     const Program& program() const { return *program_; }
-    const std::shared_ptr<DeviceMemory>& weights() const { return weights_; }
-    const std::shared_ptr<DeviceMemory>& internal() const { return arena_; }
-    uint64_t dma_bytes() const;
+    const Location& weights() const { return weights_; }
+    const Location& internal() const { return arena_; }
+    /// Adds the memory that the session has, except what is bound.
+    void add_memory(std::set<const DeviceMemory*>& to) const;
     CpuSteps& cpu_steps() { return cpu_steps_; }
 
-    /// The runtime fills the memory with the model's weights. Errors: kInvalidArgument if too
-    /// small.
-    Status set_weights(std::shared_ptr<DeviceMemory> memory);
-    Status set_internal(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
+    /// The runtime fills the memory, of which `size` bytes may be used, with the model's weights.
+    /// Errors: kInvalidArgument if too small, if the CPU has no view of it, or if the session
+    /// borrows its weights.
+    Status set_weights(Location memory, uint64_t size);
+    Status set_internal(Location memory, uint64_t size);
     /// The same memory as another session on a program of the same model (another of its shapes),
     /// which does not run at the same time.
     Status share_memory(const Session& other);
@@ -132,9 +135,9 @@ class Session {
     Status allocate(uint64_t size, bool tasks, std::shared_ptr<DeviceMemory>& out);
     Status place_commands();
     Status place_own_constants();
-    Status place_weights(std::shared_ptr<DeviceMemory> memory);
-    Status place_arena(std::shared_ptr<DeviceMemory> memory, uint64_t offset);
-    Status relocate(int32_t tensor);
+    Status place_weights(Location memory);
+    Status place_arena(Location memory);
+    void relocate(int32_t tensor);
     uint32_t workers() const;
     Status run_steps();
     Status run_pictures(uint32_t worker, uint32_t workers);
@@ -144,6 +147,7 @@ class Session {
     Status sync_outputs();
     uint64_t bound_bytes(int32_t tensor) const;
     Status check_ready() const;
+    Status check_views(const GraphNode& node) const;
     Job make_job(const PlanStep& step) const;
     Status job_failed(const PlanStep& step, const Status& status) const;
     Status run_npu(const PlanStep& step, StepTime& time);
@@ -151,12 +155,11 @@ class Session {
 
     std::shared_ptr<const Program> program_;
     SessionOptions options_;
-    std::shared_ptr<DeviceMemory> weights_;
+    Location weights_;
     std::shared_ptr<DeviceMemory> own_constants_;  // behind JobGraph::borrowed_size
     std::shared_ptr<DeviceMemory> regcmd_;
     std::shared_ptr<DeviceMemory> tasks_;
-    std::shared_ptr<DeviceMemory> arena_;
-    uint64_t arena_offset_ = 0;
+    Location arena_;
     std::shared_ptr<DeviceMemory> inputs_;
     std::shared_ptr<DeviceMemory> outputs_;
     std::vector<Location> locations_;  // per tensor

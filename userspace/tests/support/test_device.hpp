@@ -18,6 +18,20 @@ namespace rknpu::test {
 /// True while this thread is inside the NPU model.
 inline thread_local bool inside_device = false;
 
+/// An import that the CPU cannot map.
+class BlindMemory final : public DeviceMemory {
+ public:
+    explicit BlindMemory(std::unique_ptr<DeviceMemory> real) : real_(std::move(real)) {
+        device_address_ = real_->device_address();
+        size_ = real_->size();
+        cacheable_ = false;
+    }
+    int fd() override { return real_->fd(); }
+
+ private:
+    std::unique_ptr<DeviceMemory> real_;
+};
+
 /// Passes everything on to the NPU model in the process, unless told to fail.
 class TestDevice final : public Device {
  public:
@@ -33,7 +47,13 @@ class TestDevice final : public Device {
             return Status{Error::kNoMemory, "cannot allocate: the test says no"};
         return real_->allocate(request);
     }
-    Result<std::unique_ptr<DeviceMemory>> import(int fd) override { return real_->import(fd); }
+    Result<std::unique_ptr<DeviceMemory>> import(int fd) override {
+        auto made = real_->import(fd);
+        if (!made.ok() || !blind_imports)
+            return made;
+        return std::unique_ptr<DeviceMemory>(
+            std::make_unique<BlindMemory>(std::move(made).value()));
+    }
     Status sync(const DeviceMemory& memory, uint64_t offset, uint64_t length,
                 SyncDirection direction) override {
         (direction == SyncDirection::kToDevice ? to_device : from_device) += length;
@@ -63,6 +83,7 @@ class TestDevice final : public Device {
     void reset() { submits = syncs = to_device = from_device = nonblocking = 0; }
 
     bool fail_allocations = false;
+    bool blind_imports = false;
     bool fences = true;
     Error fail_runs = Error::kNone;
     std::vector<uint32_t> masks;  // of all jobs

@@ -110,7 +110,7 @@ class Comparison {
         SessionOptions session;
         session.per_node_jobs = true;
         auto made = Session::create(
-            make_program(std::move(device).value(), std::move(graph).value()), session, nullptr);
+            make_program(std::move(device).value(), std::move(graph).value()), session, {});
         if (!made.ok())
             return made.status();
         session_ = std::move(made).value();
