@@ -59,12 +59,14 @@ Result<std::unique_ptr<Matmul>> Matmul::create(std::shared_ptr<Device> device, c
             !status.ok())
             return status;
     }
-    if (auto status = out->build(); !status.ok())
-        return status;
+    auto program = out->make_program(out->shape_, 0);
+    if (!program.ok())
+        return program.status();
+    out->program_ = std::move(program).value();
     return out;
 }
 
-Result<std::shared_ptr<DeviceMemory>> Matmul::allocate(uint64_t size) {
+Result<std::shared_ptr<DeviceMemory>> Matmul::allocate(uint64_t size) const {
     MemoryRequest request;
     request.size = size;
     auto memory = device_->allocate(request);
@@ -73,22 +75,12 @@ Result<std::shared_ptr<DeviceMemory>> Matmul::allocate(uint64_t size) {
     return std::shared_ptr<DeviceMemory>(std::move(memory).value());
 }
 
-/// Commands for the current shape and cores, bound to what is known already.
-Status Matmul::build() {
-    if (on_npu_) {
-        const auto cores = static_cast<uint32_t>(std::max(1, std::popcount(mask_)));
-        auto program = Program::create(device_, work_, shape_, spec_.k_segment, cores);
-        if (!program.ok())
-            return program.status();
-        program_ = std::move(program).value();
-    }
-    for (const auto operand : {Operand::kA, Operand::kB, Operand::kC}) {
-        if (buffer(operand).memory == nullptr)
-            continue;
-        if (auto status = bind(operand, Buffer(buffer(operand))); !status.ok())
-            return status;
-    }
-    return {};
+/// Commands for a shape and a number of cores; null on chips whose NPU cannot.
+Result<std::unique_ptr<Program>> Matmul::make_program(const Shape& shape, uint32_t mask) const {
+    if (!on_npu_)
+        return std::unique_ptr<Program>();
+    const auto cores = static_cast<uint32_t>(std::max(1, std::popcount(mask)));
+    return Program::create(device_, work_, shape, spec_.k_segment, cores);
 }
 
 Status Matmul::choose(const Shape& shape) {
@@ -102,15 +94,26 @@ Status Matmul::choose(const Shape& shape) {
     }
     if (shape == shape_)
         return {};
-    shape_ = shape;
+    auto program = make_program(shape, mask_);
+    if (!program.ok())
+        return program.status();
+    program_ = std::move(program).value();
     buffers_ = {};
-    parameters_ = {};
-    factors_.clear();
-    return build();
+    keep_parameters(shape);
+    shape_ = shape;
+    update_factors();
+    return {};
 }
 
-Status Matmul::bind_program(Operand operand, uint64_t address) {
-    return program_ == nullptr ? Status() : program_->bind(operand, address);
+/// Scales and zero points stay where the new shape has a place for each of them.
+void Matmul::keep_parameters(const Shape& shape) {
+    auto& of_b = parameters(Operand::kB);
+    const bool one_for_all = of_b.scales.size() == 1 && of_b.zeros.size() == 1;
+    const bool fit = shape.n == shape_.n && (!per_group(spec_.b_quant) || shape.k == shape_.k);
+    if (one_for_all || fit)
+        return;
+    of_b = {};
+    dropped_ = true;
 }
 
 Status Matmul::bind(Operand operand, Buffer given) {
@@ -120,79 +123,84 @@ Status Matmul::bind(Operand operand, Buffer given) {
                                "the memory for {} has {} bytes, {} are needed", info.name,
                                given.bytes.size(), info.bytes);
     given.bytes = given.bytes.first(info.bytes);
+    if (operand != Operand::kC)
+        return take(operand, std::move(given));
+    if (auto status = place_sums(given); !status.ok())
+        return status;
     buffer(operand) = std::move(given);
-    switch (operand) {
-        case Operand::kA:
-            return take_a();
-        case Operand::kB:
-            return take_b();
-        default:
-            return place_sums();
-    }
+    return {};
 }
 
-Status Matmul::take_a() {
-    const auto& from = buffer(Operand::kA);
+/// Where the NPU reads or writes an operand: the caller's buffer, or one of `size` bytes in `kept`.
+/// Errors leave everything as it is.
+Result<Buffer> Matmul::place(const Buffer& given, bool same_form, uint64_t size,
+                             std::shared_ptr<DeviceMemory>& kept) const {
+    // The engines want addresses that are multiples of 16.
+    if (same_form && (given.memory->device_address() + given.offset) % 16 == 0)
+        return given;
+    if (kept == nullptr || kept->size() < size) {
+        auto made = allocate(size);
+        if (!made.ok())
+            return made.status();
+        kept = std::move(made).value();
+    }
+    return Buffer{kept, 0, kept->bytes()};
+}
+
+Status Matmul::take(Operand operand, Buffer given) {
+    const bool is_a = operand == Operand::kA;
+    const uint64_t size = uint64_t{is_a ? shape_.m : shape_.n} * shape_.k * bytes_of(work_);
+    auto used = place(given, is_work_form(spec_, operand), size, is_a ? work_a_ : work_b_);
+    if (!used.ok())
+        return used.status();
+    // From here on what was bound before is gone.
+    buffer(operand) = {};
+    const bool direct = used->memory == given.memory;
+    is_a ? prepare_a(given.bytes, direct) : prepare_b(given.bytes, direct);
+    work_bytes_[static_cast<size_t>(operand)] = used->bytes;
+    if (auto status = device_->sync(*used->memory, used->offset, size, SyncDirection::kToDevice);
+        !status.ok())
+        return status;
+    if (auto status = bind_program(operand, *used); !status.ok())
+        return status;
+    buffer(operand) = std::move(given);
+    return {};
+}
+
+void Matmul::prepare_a(std::span<const std::byte> from, bool direct) {
     if (needs_integer_sums(spec_.kind->a) && !symmetric(spec_.b_quant)) {
         row_sums_.resize(shape_.m);
-        sum_rows_of_a(spec_, shape_, from.bytes, row_sums_);
+        sum_rows_of_a(spec_, shape_, from, row_sums_);
     }
-    std::shared_ptr<DeviceMemory> memory = from.memory;
-    uint64_t offset = from.offset;
-    // The read engine wants addresses that are multiples of 16.
-    const bool direct =
-        is_work_form(spec_, Operand::kA) && (from.memory->device_address() + offset) % 16 == 0;
-    const uint64_t size = uint64_t{shape_.m} * shape_.k * bytes_of(work_);
-    if (!direct) {
-        if (work_a_ == nullptr || work_a_->size() < size) {
-            auto made = allocate(size);
-            if (!made.ok())
-                return made.status();
-            work_a_ = std::move(made).value();
-        }
-        memory = work_a_;
-        offset = 0;
-        pack_a(spec_, shape_, from.bytes, parameters(Operand::kA).zeros[0], memory->bytes());
-    }
-    work_bytes_[0] = direct ? from.bytes : memory->bytes();
-    if (auto status = device_->sync(*memory, offset, size, SyncDirection::kToDevice); !status.ok())
-        return status;
-    return bind_program(Operand::kA, memory->device_address() + offset);
+    if (!direct)
+        pack_a(spec_, shape_, from, parameters(Operand::kA).zeros[0], work_a_->bytes());
 }
 
-Status Matmul::take_b() {
-    const auto& from = buffer(Operand::kB);
+void Matmul::prepare_b(std::span<const std::byte> from, bool direct) {
     if (needs_integer_sums(spec_.kind->b) && !symmetric(spec_.ac_quant)) {
         column_sums_.resize(shape_.n);
-        sum_columns_of_b(spec_, shape_, from.bytes, column_sums_);
+        sum_columns_of_b(spec_, shape_, from, column_sums_);
     }
-    std::shared_ptr<DeviceMemory> memory = from.memory;
-    uint64_t offset = from.offset;
-    const bool direct =
-        is_work_form(spec_, Operand::kB) && (from.memory->device_address() + offset) % 16 == 0;
-    const uint64_t size = uint64_t{shape_.n} * shape_.k * bytes_of(work_);
-    if (!direct) {
-        if (work_b_ == nullptr || work_b_->size() < size) {
-            auto made = allocate(size);
-            if (!made.ok())
-                return made.status();
-            work_b_ = std::move(made).value();
-        }
-        memory = work_b_;
-        offset = 0;
-        const auto& of_b = parameters(Operand::kB);
-        Dequant dequant;
-        dequant.zeros = of_b.zeros;
-        if (per_group(spec_.b_quant)) {
-            dequant.scales = of_b.scales;
-            dequant.group_size = spec_.group_size;
-        }
-        pack_b(spec_, shape_, from.bytes, dequant, memory->bytes());
+    if (direct)
+        return;
+    const auto& of_b = parameters(Operand::kB);
+    Dequant dequant;
+    dequant.zeros = of_b.zeros;
+    if (per_group(spec_.b_quant)) {
+        dequant.scales = of_b.scales;
+        dequant.group_size = spec_.group_size;
     }
-    work_bytes_[1] = direct ? from.bytes : memory->bytes();
-    if (auto status = device_->sync(*memory, offset, size, SyncDirection::kToDevice); !status.ok())
-        return status;
-    return bind_program(Operand::kB, memory->device_address() + offset);
+    pack_b(spec_, shape_, from, dequant, work_b_->bytes());
+}
+
+Status Matmul::bind_program(Operand operand, const Buffer& used) {
+    const uint64_t address = used.memory->device_address() + used.offset;
+    if (program_ != nullptr) {
+        if (auto status = program_->bind(operand, address); !status.ok())
+            return status;
+    }
+    addresses_[static_cast<size_t>(operand)] = address;
+    return {};
 }
 
 /// The NPU's sums are C itself: one segment, 32 bit, native layout, nothing to do afterwards.
@@ -209,32 +217,34 @@ bool Matmul::sums_are_c() const {
             (is_zero(zero_a[0]) && std::all_of(zeros_b.begin(), zeros_b.end(), is_zero)));
 }
 
-Status Matmul::place_sums() {
-    const auto& c = buffer(Operand::kC);
-    if (c.memory == nullptr)
-        return {};
-    std::shared_ptr<DeviceMemory> memory = c.memory;
-    uint64_t offset = c.offset;
-    const bool direct = sums_are_c() && (c.memory->device_address() + offset) % 16 == 0;
-    if (!direct) {
-        const uint64_t size = sum_bytes(shape_, spec_.k_segment);
-        if (sums_ == nullptr || sums_->size() < size) {
-            auto made = allocate(size);
-            if (!made.ok())
-                return made.status();
-            sums_ = std::move(made).value();
-        }
-        memory = sums_;
-        offset = 0;
-    }
-    work_bytes_[2] = direct ? c.bytes : memory->bytes();
-    return bind_program(Operand::kC, memory->device_address() + offset);
+Status Matmul::place_sums(const Buffer& c) {
+    auto used = place(c, sums_are_c(), sum_bytes(shape_, spec_.k_segment), sums_);
+    if (!used.ok())
+        return used.status();
+    if (auto status = bind_program(Operand::kC, *used); !status.ok())
+        return status;
+    work_bytes_[2] = used->bytes;
+    return {};
 }
 
 Status Matmul::set_cores(uint32_t mask) {
-    const auto before = std::max(1, std::popcount(mask_));
+    if (std::max(1, std::popcount(mask)) == std::max(1, std::popcount(mask_))) {
+        mask_ = mask;
+        return {};
+    }
+    auto program = make_program(shape_, mask);
+    if (!program.ok())
+        return program.status();
+    for (const auto operand : {Operand::kA, Operand::kB, Operand::kC}) {
+        if (program.value() == nullptr || buffer(operand).memory == nullptr)
+            continue;
+        const uint64_t address = addresses_[static_cast<size_t>(operand)];
+        if (auto status = program.value()->bind(operand, address); !status.ok())
+            return status;
+    }
+    program_ = std::move(program).value();
     mask_ = mask;
-    return std::max(1, std::popcount(mask)) == before ? Status() : build();
+    return {};
 }
 
 void Matmul::update_factors() {
@@ -297,13 +307,20 @@ Status Matmul::set_parameters(Operand operand, std::span<const float> scales,
                     [](int32_t zero) { return zero < -128 || zero > 127; }))
         return Status::failure(Error::kInvalidArgument, "a zero point of {} is not an int8", name);
     parameters(operand) = std::move(given);
+    dropped_ = dropped_ && operand != Operand::kB;
     update_factors();
     // Values that went into the rearranged operands, and the place of the sums, may change.
     if (work_ == Work::kFloat16 && operand != Operand::kC && buffer(operand).memory != nullptr) {
-        if (auto s = operand == Operand::kA ? take_a() : take_b(); !s.ok())
+        if (auto s = take(operand, Buffer(buffer(operand))); !s.ok())
             return s;
     }
-    return place_sums();
+    auto& c = buffer(Operand::kC);
+    if (c.memory == nullptr)
+        return {};
+    auto status = place_sums(c);
+    if (!status.ok())
+        c = {};
+    return status;
 }
 
 Result<float> Matmul::normalised_scales(std::vector<float>& scales) const {
@@ -327,38 +344,53 @@ Status Matmul::run() {
         if (buffer(operand).memory == nullptr)
             return missing(name_of(operand));
     }
+    if (dropped_)
+        return Status{Error::kInvalidContext,
+                      "the scales of B were for another shape: call rknn_matmul_set_quant_params "
+                      "after rknn_matmul_set_dynamic_shape"};
     const auto& c = buffer(Operand::kC);
     const bool direct = work_bytes_[2].data() == c.bytes.data();
-    const auto& memory = direct ? c.memory : sums_;
+    if (auto status = multiply(direct); !status.ok())
+        return status;
+    if (direct && program_ != nullptr)
+        return {};
+    if (!direct)
+        finish_into(c.bytes);
+    // Written by the CPU: a caller who now calls rknn_mem_sync(FROM_DEVICE) would drop it.
+    return device_->sync(*c.memory, c.offset, c.bytes.size(), SyncDirection::kToDevice);
+}
+
+/// The sums, where place_sums() has decided.
+Status Matmul::multiply(bool direct) {
     if (program_ == nullptr) {
         multiply_on_cpu(work_, shape_, spec_.k_segment, work_bytes_[0], work_bytes_[1],
                         work_bytes_[2]);
-    } else {
-        auto report = program_->run(mask_);
-        if (!report.ok())
-            return report.status();
-        last_hw_ns_ = report->hw_time_ns;
-        if (auto s = device_->sync(*memory, direct ? c.offset : 0,
-                                   sum_bytes(shape_, spec_.k_segment), SyncDirection::kFromDevice);
-            !s.ok())
-            return s;
-    }
-    if (direct)
         return {};
+    }
+    auto report = program_->run(mask_);
+    if (!report.ok())
+        return report.status();
+    last_hw_ns_ = report->hw_time_ns;
+    const auto& c = buffer(Operand::kC);
+    return device_->sync(direct ? *c.memory : *sums_, direct ? c.offset : 0,
+                         sum_bytes(shape_, spec_.k_segment), SyncDirection::kFromDevice);
+}
+
+void Matmul::finish_into(std::span<std::byte> target) const {
     FinishInput input;
     input.sums = work_bytes_[2];
+    const auto& [a, b, c] = parameters_;
     if (work_ == Work::kInt8) {
-        input.zero_a = parameters(Operand::kA).zeros[0];
-        input.zeros_b = parameters(Operand::kB).zeros;
+        input.zero_a = a.zeros[0];
+        input.zeros_b = b.zeros;
         if (!symmetric(spec_.b_quant))
             input.row_sums = row_sums_;
         if (!symmetric(spec_.ac_quant))
             input.column_sums = column_sums_;
     }
     input.factors = factors_;
-    input.zero_c = parameters(Operand::kC).zeros[0];
-    finish(spec_, shape_, input, c.bytes);
-    return {};
+    input.zero_c = c.zeros[0];
+    finish(spec_, shape_, input, target);
 }
 
 }  // namespace rknpu::matmul

@@ -36,10 +36,12 @@ class Matmul {
     const Shape& shape() const { return shape_; }
     const std::shared_ptr<Device>& device() const { return device_; }
 
-    /// Makes another shape current; all three operands have to be bound again.
+    /// Makes another shape current; all three operands have to be bound again, and scales and zero
+    /// points of B given again unless they fit this shape as well. An error changes nothing.
     Status choose(const Shape& shape);
 
-    /// Takes over A or B as it is now; C is written by later runs. The buffer stays in use.
+    /// Takes over A or B as it is now; C is written by later runs. The buffer stays in use. An
+    /// error leaves the buffer before it in use, or none.
     Status bind(Operand operand, Buffer buffer);
 
     /// Core mask as in rknn_set_core_mask, already checked.
@@ -59,13 +61,19 @@ class Matmul {
  private:
     Matmul(std::shared_ptr<Device> device, const Spec& spec, std::vector<Shape> shapes);
 
-    Status build();
-    Status take_a();
-    Status take_b();
-    Status place_sums();
-    Status bind_program(Operand operand, uint64_t address);
-    Result<std::shared_ptr<DeviceMemory>> allocate(uint64_t size);
+    Result<std::unique_ptr<Program>> make_program(const Shape& shape, uint32_t mask) const;
+    Result<Buffer> place(const Buffer& given, bool same_form, uint64_t size,
+                         std::shared_ptr<DeviceMemory>& kept) const;
+    Status take(Operand operand, Buffer given);
+    void prepare_a(std::span<const std::byte> from, bool direct);
+    void prepare_b(std::span<const std::byte> from, bool direct);
+    Status place_sums(const Buffer& c);
+    Status bind_program(Operand operand, const Buffer& used);
+    Result<std::shared_ptr<DeviceMemory>> allocate(uint64_t size) const;
+    void keep_parameters(const Shape& shape);
     void update_factors();
+    Status multiply(bool direct);
+    void finish_into(std::span<std::byte> target) const;
     bool sums_are_c() const;
     Buffer& buffer(Operand operand) { return buffers_[static_cast<size_t>(operand)]; }
     Parameters& parameters(Operand operand) { return parameters_[static_cast<size_t>(operand)]; }
@@ -79,7 +87,9 @@ class Matmul {
     uint32_t mask_ = 0;
     std::unique_ptr<Program> program_;  // null on chips whose NPU cannot
     std::array<Buffer, 3> buffers_;
+    std::array<uint64_t, 3> addresses_{};  // of the bound operands as the NPU has them
     std::array<Parameters, 3> parameters_;
+    bool dropped_ = false;  // parameters of B that did not fit the current shape
     std::shared_ptr<DeviceMemory> work_a_, work_b_, sums_;  // sizes of the largest shape
     std::array<std::span<std::byte>, 3> work_bytes_;        // A, B and sums as the NPU has them
     std::vector<int32_t> row_sums_, column_sums_;
