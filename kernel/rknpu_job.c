@@ -4,6 +4,8 @@
 #include <linux/ktime.h>
 #include <linux/slab.h>
 
+#include <drm/drm_drv.h>
+
 #include "rknpu_device.h"
 #include "rknpu_fence.h"
 #include "rknpu_file.h"
@@ -450,6 +452,44 @@ static int rknpu_job_queue_behind(struct rknpu_job *job)
 	return 0;
 }
 
+/* Under job_lock; *@door: a job stands there now. */
+static int rknpu_job_queue_up(struct rknpu_job *job, int error, bool *door)
+{
+	int ret = rknpu_job_register(job);
+
+	if (!ret)
+		*door = rknpu_job_ready(job, error);
+	return ret;
+}
+
+static int rknpu_job_queue_cold(struct rknpu_job *job)
+{
+	struct rknpu_device *ndev = job->ndev;
+	int error = rknpu_power_get(ndev), ret;
+	bool door = false;
+
+	spin_lock_irq(&ndev->job_lock);
+	ret = rknpu_job_queue_up(job, error, &door);
+	spin_unlock_irq(&ndev->job_lock);
+	if (door)
+		rknpu_job_switch(ndev);
+	if (!error)
+		rknpu_power_put(ndev);
+	return ret;
+}
+
+/* What takes more than job_lock: it needs the device, which must not be unbound meanwhile. */
+static int rknpu_job_queue_slowly(struct rknpu_job *job)
+{
+	int idx, ret;
+
+	if (!drm_dev_enter(&job->ndev->drm, &idx))
+		return -ENODEV;
+	ret = job->wait ? rknpu_job_queue_behind(job) : rknpu_job_queue_cold(job);
+	drm_dev_exit(idx);
+	return ret;
+}
+
 /**
  * rknpu_job_queue() - hand a job over to the queue
  * @job: a job that is complete
@@ -460,25 +500,17 @@ int rknpu_job_queue(struct rknpu_job *job)
 {
 	struct rknpu_device *ndev = job->ndev;
 	bool door = false, on;
-	int error = 0, ret;
+	int ret = 0;
 
-	if (job->wait)
-		return rknpu_job_queue_behind(job);
 	spin_lock_irq(&ndev->job_lock);
-	on = ndev->jobs.powered;
-	if (!on) {
-		spin_unlock_irq(&ndev->job_lock);
-		error = rknpu_power_get(ndev);
-		spin_lock_irq(&ndev->job_lock);
-	}
-	ret = rknpu_job_register(job);
-	if (!ret)
-		door = rknpu_job_ready(job, error);
+	on = ndev->jobs.powered && !job->wait;
+	if (on)
+		ret = rknpu_job_queue_up(job, 0, &door);
 	spin_unlock_irq(&ndev->job_lock);
+	if (!on)
+		return rknpu_job_queue_slowly(job);
 	if (door)
 		rknpu_job_switch(ndev);
-	if (!on && !error)
-		rknpu_power_put(ndev);
 	return ret;
 }
 

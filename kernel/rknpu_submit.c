@@ -6,7 +6,6 @@
 #include <linux/slab.h>
 #include <linux/sync_file.h>
 
-#include <drm/drm_drv.h>
 #include <drm/drm_file.h>
 
 #include <rknpu_drm.h>
@@ -229,7 +228,6 @@ static int rknpu_submit_fences(struct rknpu_job *job, const struct rknpu_submit 
 	return 0;
 }
 
-/* All but queueing the job. */
 static int rknpu_submit_fill(struct rknpu_job *job, const struct rknpu_submit *args)
 {
 	int ret;
@@ -287,20 +285,6 @@ static int rknpu_submit_wait(struct rknpu_job *job, struct rknpu_submit *args)
 	return ret;
 }
 
-/* Fill and queue the job, while the device that this needs cannot be unbound. */
-static int rknpu_submit_start(struct rknpu_job *job, struct rknpu_submit *args)
-{
-	int idx, ret;
-
-	if (!drm_dev_enter(&job->ndev->drm, &idx))
-		return -ENODEV;
-	ret = rknpu_submit_fill(job, args);
-	if (!ret)
-		ret = rknpu_submit_queue(job, args);
-	drm_dev_exit(idx);
-	return ret;
-}
-
 int rknpu_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct rknpu_submit *args = data;
@@ -313,7 +297,7 @@ int rknpu_ioctl_submit(struct drm_device *drm, void *data, struct drm_file *drm_
 	job = rknpu_job_create(drm_file->driver_priv);
 	if (!job)
 		return -ENOMEM;
-	ret = rknpu_submit_start(job, args);
+	ret = rknpu_submit_fill(job, args) ?: rknpu_submit_queue(job, args);
 	if (!ret && !(args->flags & RKNPU_JOB_NONBLOCK))
 		ret = rknpu_submit_wait(job, args);
 	rknpu_job_put(job);
@@ -362,21 +346,6 @@ static int rknpu_submit_queue_sync(struct rknpu_job *job, struct rknpu_submit_sy
 	return ret;
 }
 
-/* As rknpu_submit_start() */
-static int rknpu_submit_start_sync(struct rknpu_job *job, struct rknpu_submit_sync *args,
-				   struct drm_file *drm_file)
-{
-	int idx, ret;
-
-	if (!drm_dev_enter(&job->ndev->drm, &idx))
-		return -ENODEV;
-	ret = rknpu_submit_fill(job, &args->submit);
-	if (!ret)
-		ret = rknpu_submit_queue_sync(job, args, drm_file);
-	drm_dev_exit(idx);
-	return ret;
-}
-
 int rknpu_ioctl_submit_sync(struct drm_device *drm, void *data, struct drm_file *drm_file)
 {
 	struct rknpu_submit_sync *args = data;
@@ -389,7 +358,8 @@ int rknpu_ioctl_submit_sync(struct drm_device *drm, void *data, struct drm_file 
 	job = rknpu_job_create(drm_file->driver_priv);
 	if (!job)
 		return -ENOMEM;
-	ret = rknpu_submit_start_sync(job, args, drm_file);
+	ret = rknpu_submit_fill(job, &args->submit) ?:
+	      rknpu_submit_queue_sync(job, args, drm_file);
 	if (!ret && !(args->submit.flags & RKNPU_JOB_NONBLOCK))
 		ret = rknpu_submit_wait(job, &args->submit);
 	rknpu_job_put(job);
