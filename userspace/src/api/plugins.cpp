@@ -13,6 +13,7 @@
 #include <string_view>
 
 #include "core/log.hpp"
+#include "core/process_wide.hpp"
 
 namespace rknpu::api {
 namespace {
@@ -61,6 +62,11 @@ std::vector<rknn_custom_op> load(const std::string& folder) {
     return out;
 }
 
+struct Plugins {
+    std::mutex mutex;                                          // protects known
+    std::map<std::string, std::vector<rknn_custom_op>> known;  // by folder
+};
+
 }  // namespace
 
 std::vector<rknn_custom_op> plugin_operators() {
@@ -68,8 +74,7 @@ std::vector<rknn_custom_op> plugin_operators() {
     if (text == nullptr || *text == '\0' || std::string_view(text) == "0")
         return {};
     const std::string folder = std::string_view(text) == "1" ? kFolder : text;
-    static std::mutex mutex;
-    static std::map<std::string, std::vector<rknn_custom_op>> known;
+    auto& [mutex, known] = process_wide<Plugins>();
     const std::lock_guard lock(mutex);
     const auto found = known.find(folder);
     return found != known.end() ? found->second : known.emplace(folder, load(folder)).first->second;

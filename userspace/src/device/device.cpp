@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <mutex>
 
+#include "core/process_wide.hpp"
 #include "device/drm_device.hpp"
 #include "device/sim_device.hpp"
 
@@ -54,15 +55,10 @@ struct OpenDevices {
     }
 };
 
-OpenDevices& open_devices() {
-    static OpenDevices devices;
-    return devices;
-}
-
 }  // namespace
 
 void Device::use(DeviceKind kind, const std::shared_ptr<Device>& device) {
-    auto& all = open_devices();
+    auto& all = process_wide<OpenDevices>();
     const std::lock_guard lock(all.mutex);
     all.adopt();
     all.slots[static_cast<size_t>(kind)] = device;
@@ -76,7 +72,7 @@ Result<std::shared_ptr<Device>> Device::open_default() {
 }
 
 Result<std::shared_ptr<Device>> Device::open(DeviceKind kind) {
-    auto& all = open_devices();
+    auto& all = process_wide<OpenDevices>();
     const std::lock_guard lock(all.mutex);
     all.adopt();
     auto& slot = all.slots[static_cast<size_t>(kind)];

@@ -77,7 +77,7 @@ Result<std::unique_ptr<Session>> Session::create(std::shared_ptr<const Program> 
         Location own;
         if (auto s = session->allocate(graph.constants_size, false, own.memory); !s.ok())
             return s;
-        if (auto s = session->set_weights(std::move(own), graph.constants_size); !s.ok())
+        if (auto s = session->fill_weights(std::move(own)); !s.ok())
             return s;
     }
     if (!options.internal_outside && graph.arena_size != 0) {
@@ -168,10 +168,15 @@ Status Session::set_weights(Location memory, uint64_t size) {
     const auto bytes = memory.memory->bytes();
     if (bytes.empty())
         return no_view("the weights");
-    const auto part = bytes.subspan(memory.offset, needs);
     // Between constants, and behind those that are shorter than the NPU reads, are zeros: memory of
     // the caller may hold anything.
-    std::ranges::fill(part, std::byte{0});
+    std::ranges::fill(bytes.subspan(memory.offset, needs), std::byte{0});
+    return fill_weights(std::move(memory));
+}
+
+Status Session::fill_weights(Location memory) {
+    const uint64_t needs = program_->graph.constants_size;
+    const auto part = memory.memory->bytes().subspan(memory.offset, needs);
     if (auto s = fill_constants(*program_, 0, part); !s.ok())
         return s;
     if (auto s =

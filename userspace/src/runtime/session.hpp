@@ -135,6 +135,7 @@ class Session {
     Status allocate(uint64_t size, bool tasks, std::shared_ptr<DeviceMemory>& out);
     Status place_commands();
     Status place_own_constants();
+    Status fill_weights(Location memory);
     Status place_weights(Location memory);
     Status place_arena(Location memory);
     void relocate(int32_t tensor);
