@@ -5,10 +5,8 @@
 
 #include <algorithm>
 #include <atomic>
-#include <ctime>
 #include <filesystem>
 #include <fstream>
-#include <limits>
 #include <thread>
 
 #include <sys/wait.h>
@@ -220,32 +218,6 @@ TEST_CASE("E1 without any memory a call fails and no exception leaves it", "[dev
     CHECK_THAT(capture.text(), Catch::Contains("out of memory"));
 #else
     WARN("skipped: a sanitizer has its own allocator");
-#endif
-}
-
-TEST_CASE("rknn_init of a file of 3 MB takes less than 20 ms", "[device]") {
-#if defined(RKNPU_COUNTS_ALLOCATIONS) && defined(__x86_64__)
-    constexpr int32_t kCount = 786432;
-    FileModel model;
-    model.tensors = {{"in", FileType::kFloat, {1, kCount}},
-                     {"constant", FileType::kFloat, {1, kCount}},
-                     {"out", FileType::kFloat, {1, kCount}}};
-    model.tensors[1].data.resize(size_t{kCount} * 4, std::byte{7});
-    model.nodes = {{"Add", "add", {0, 1}, {2}}};
-    model.inputs = {0};
-    model.outputs = {2};
-    const auto file = write_file(model);
-    // Time of the processor, the best of some: others may keep the machine busy.
-    std::clock_t best = std::numeric_limits<std::clock_t>::max();
-    for (int i = 0; i < 5; ++i) {
-        const std::clock_t start = std::clock();
-        const Net net(file);
-        best = std::min(best, std::clock() - start);
-        REQUIRE(net.code == RKNN_SUCC);
-    }
-    CHECK(best * 1000.0 / CLOCKS_PER_SEC < 20.0);
-#else
-    WARN("skipped: times under a sanitizer or an emulator say nothing");
 #endif
 }
 
