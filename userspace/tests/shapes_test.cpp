@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: MIT
-// Files with several sets of input shapes, slaves that borrow weights, batches, and inputs and
-// outputs of different types and ranks.
+// Files with several sets of input shapes, slaves that borrow weights, and inputs and outputs of
+// different types and ranks.
 #include <rknn_custom_op.h>
 
 #include <cmath>
-#include <numeric>
 #include <span>
 
 #include "model/graph.hpp"
@@ -298,189 +297,6 @@ TEST_CASE("W1 constants that only the slave has are its own", "[shapes][W1]") {
     CHECK(answer(Net(copy), size) == expected(size));
 }
 
-TEST_CASE("B1 a batch lies one picture after the other", "[shapes][B1]") {
-    auto model = one_node("Relu", {"", FileType::kInt8, {3, 4, 2, 2}, {3, 1, 2, 2, 16}, 0.5f, 3});
-    const Net net(model);
-    REQUIRE(net.code == RKNN_SUCC);
-    CHECK(net.attr(RKNN_QUERY_INPUT_ATTR).n_elems == 3 * 16);
-    CHECK(rknn_set_batch_core_num(net.handle, 3) == RKNN_SUCC);
-    std::vector<int8_t> codes(48);
-    std::iota(codes.begin(), codes.end(), int8_t{-20});
-    REQUIRE(net.set(codes.data(), codes.size(), RKNN_TENSOR_INT8, RKNN_TENSOR_NCHW) == RKNN_SUCC);
-    REQUIRE(net.run() == RKNN_SUCC);
-    const auto got = net.result<int8_t>(false);
-    for (size_t i = 0; i < codes.size(); ++i)
-        CHECK(got[i] == std::max<int8_t>(codes[i], 3));
-}
-
-namespace {
-
-/// Ways in which a file may say that it holds a batch.
-struct BatchForm {
-    const char* name;
-    bool native, room;  ///< native dims are a batch; the file reserves room for all pictures
-};
-const BatchForm kBatchForms[] = {
-    {"logical dims", false, false}, {"and sizes", false, true}, {"native dims, too", true, true}};
-
-/// The file, which computes one picture, as one of rknn_batch_size.
-std::vector<std::byte> with_batch(const std::vector<std::byte>& file, int32_t batch,
-                                  const BatchForm& form) {
-    return edit_model(file, [&](schema::ModelT& model) {
-        for (auto& graph : model.graphs) {
-            for (const auto* list : {&graph->inputs, &graph->outputs}) {
-                for (const int32_t end : *list) {
-                    auto& tensor = *graph->tensors[static_cast<size_t>(end)];
-                    tensor.dims[0] = batch;
-                    if (form.native && tensor.native_dims.size() == 5)
-                        tensor.native_dims[0] = batch;
-                    if (!form.room)
-                        continue;
-                    tensor.size *= static_cast<uint32_t>(batch);
-                    tensor.offset = 0;
-                    model.memory->arena_bytes =
-                        std::max<uint64_t>(model.memory->arena_bytes, tensor.size);
-                }
-            }
-        }
-    });
-}
-
-Codes answer_pixels(const Net& net, std::vector<std::byte> pixels) {
-    REQUIRE(net.set(pixels.data(), pixels.size(), RKNN_TENSOR_UINT8) == RKNN_SUCC);
-    REQUIRE(net.run() == RKNN_SUCC);
-    return net.result<int8_t>(false);
-}
-
-/// What the pictures of a batch give one by one.
-Codes one_by_one(const std::vector<std::byte>& file, const std::vector<std::byte>& pixels,
-                 size_t batch) {
-    const Net net(file);
-    REQUIRE(net.code == RKNN_SUCC);
-    Codes out;
-    const auto bytes = static_cast<ptrdiff_t>(pixels.size() / batch);
-    for (size_t i = 0; i < batch; ++i) {
-        const auto from = pixels.begin() + static_cast<ptrdiff_t>(i) * bytes;
-        const auto part = answer_pixels(net, {from, from + bytes});
-        out.insert(out.end(), part.begin(), part.end());
-    }
-    return out;
-}
-
-}  // namespace
-
-TEST_CASE("B1 B3 a file of rknn_batch_size gives what its pictures give one by one",
-          "[shapes][B1][B3]") {
-    const auto appended = [](const std::string& type) {
-        return edit_model(network(kSizes[0]),
-                          [&](schema::ModelT& model) { append_cpu_node(model, type); });
-    };
-    const std::pair<const char*, std::vector<std::byte>> files[] = {
-        {"convolutions", network({8, 8})},
-        {"rows that are no whole atoms", network({5, 7})},
-        {"a layer on the CPU at the end", appended("Relu")},
-        {"plain outputs", digits_file()}};
-    for (const auto& [name, file] : files) {
-        const auto info = Net(file).attr(RKNN_QUERY_INPUT_ATTR);
-        for (const int32_t batch : {2, 3, 7}) {
-            const auto count = static_cast<size_t>(batch);
-            const auto pixels = noise(size_t{info.n_elems} * count, 11);
-            const auto wanted = one_by_one(file, pixels, count);
-            for (const auto& form : kBatchForms) {
-                INFO(name << ", " << form.name << ", batch " << batch);
-                const Net net(with_batch(file, batch, form));
-                // Native dims of layers on the CPU do not tell what they compute.
-                if (form.native && std::string_view(name) == "a layer on the CPU at the end")
-                    continue;
-                REQUIRE(net.code == RKNN_SUCC);
-                const auto got = net.attr(RKNN_QUERY_INPUT_ATTR);
-                CHECK(got.dims[0] == static_cast<uint32_t>(batch));
-                CHECK(got.size == info.size * count);
-                CHECK(net.attr(RKNN_QUERY_OUTPUT_ATTR).n_elems == wanted.size());
-                for (const int cores : {3, 1, 2}) {
-                    REQUIRE(rknn_set_batch_core_num(net.handle, cores) == RKNN_SUCC);
-                    CHECK(answer_pixels(net, pixels) == wanted);
-                }
-                REQUIRE(rknn_set_core_mask(net.handle, RKNN_NPU_CORE_0_1_2) == RKNN_SUCC);
-                CHECK(answer_pixels(net, pixels) == wanted);
-            }
-        }
-    }
-}
-
-TEST_CASE("B1 B2 a batch in the caller's memory, in a copy of the context, in another shape",
-          "[shapes][B1][B2]") {
-    constexpr uint32_t kBatch = 4;
-    const auto file = with_batch(network(kSizes[0]), kBatch, kBatchForms[0]);
-    const auto pixels = noise(size_t{kBatch} * 3 * 8 * 8, 5);
-    const auto wanted = one_by_one(network(kSizes[0]), pixels, kBatch);
-    const Net first(file);
-    rknn_context from = first.handle;
-    rknn_context copy = 0;
-    REQUIRE(rknn_dup_context(&from, &copy) == RKNN_SUCC);
-    const Net second(copy);
-    CHECK(answer_pixels(second, pixels) == wanted);
-    CHECK(answer_pixels(first, pixels) == wanted);
-
-    const Net bound(file);
-    auto in = bound.attr(RKNN_QUERY_NATIVE_INPUT_ATTR);
-    auto out = bound.attr(RKNN_QUERY_NATIVE_OUTPUT_ATTR);
-    in.type = RKNN_TENSOR_UINT8;
-    in.fmt = RKNN_TENSOR_NHWC;
-    auto* in_memory = rknn_create_mem(bound.handle, in.size_with_stride);
-    auto* out_memory = rknn_create_mem(bound.handle, out.size_with_stride);
-    REQUIRE(in_memory != nullptr);
-    REQUIRE(out_memory != nullptr);
-    REQUIRE(rknn_set_io_mem(bound.handle, in_memory, &in) == RKNN_SUCC);
-    out.fmt = RKNN_TENSOR_NCHW;
-    REQUIRE(rknn_set_io_mem(bound.handle, out_memory, &out) == RKNN_SUCC);
-    std::memcpy(in_memory->virt_addr, pixels.data(), pixels.size());
-    REQUIRE(rknn_run(bound.handle, nullptr) == RKNN_SUCC);
-    CHECK(std::memcmp(out_memory->virt_addr, wanted.data(), wanted.size()) == 0);
-    rknn_destroy_mem(bound.handle, in_memory);
-    rknn_destroy_mem(bound.handle, out_memory);
-
-    const Net shapes(with_batch(dynamic_network(), 2, kBatchForms[0]));
-    REQUIRE(shapes.code == RKNN_SUCC);
-    for (const auto& size : kSizes) {
-        auto attr = shape_of(size);
-        attr.dims[0] = 2;
-        REQUIRE(rknn_set_input_shapes(shapes.handle, 1, &attr) == RKNN_SUCC);
-        const auto both = noise(size_t{2} * 3 * size.first * size.second, size.first);
-        CHECK(answer_pixels(shapes, both) == one_by_one(network(size), both, 2));
-    }
-}
-
-TEST_CASE("B1 the NPU converts the pictures of a batch as it converts one", "[shapes][B1]") {
-    const auto single = edit_model(network(kSizes[0]), add_input_patches);
-    const auto pixels = noise(size_t{3} * 3 * 8 * 8, 9);
-    CHECK(answer_pixels(Net(with_batch(single, 3, kBatchForms[0])), pixels) ==
-          one_by_one(network(kSizes[0]), pixels, 3));
-}
-
-TEST_CASE("B1 a batch that cannot be is refused", "[shapes][B1]") {
-    Capture capture(LogLevel::kError);
-    // More than fits into memory.
-    CHECK(Net(with_batch(network({256, 256}), 4096, kBatchForms[0])).code ==
-          RKNN_ERR_MODEL_INVALID);
-    CHECK_THAT(capture.text(), Catch::Contains("batch of 4096"));
-    // Native dims of three pictures, commands for one, and an internal tensor of three.
-    const auto odd = edit_model(network(kSizes[0]), [](schema::ModelT& model) {
-        auto& graph = *model.graphs.front();
-        for (const int32_t end : {graph.inputs.front(), graph.outputs.front()})
-            graph.tensors[static_cast<size_t>(end)]->dims[0] = 4;
-        graph.tensors[static_cast<size_t>(graph.outputs.front())]->dims[0] = 3;
-    });
-    CHECK(Net(odd).code == RKNN_ERR_MODEL_INVALID);
-}
-
-TEST_CASE("B1 a proven batch that is too large is refused, not computed in part", "[shapes][B1]") {
-    Capture capture(LogLevel::kError);
-    CHECK(Net(with_batch(network({160, 128}), 4096, kBatchForms[2])).code ==
-          RKNN_ERR_MODEL_INVALID);
-    CHECK_THAT(capture.text(), Catch::Contains("batch of 4096"));
-}
-
 TEST_CASE("L2 what the lists of a file name are its inputs and outputs", "[shapes][L2]") {
     const auto kinds = [](uint8_t from, uint8_t to) {
         return edit_model(network(kSizes[0]), [=](schema::ModelT& model) {
@@ -585,18 +401,36 @@ TEST_CASE("a layer on the CPU may lack an optional input in front of others", "[
     REQUIRE(rknn_inputs_set(net.handle, 1, &input) == RKNN_SUCC);
     REQUIRE(net.run() == RKNN_SUCC);
     CHECK(net.result<float>(true) == std::vector<float>{-9, 0, 2, 2.5f});
-    // Not the first one, no output, and no layer of the NPU.
-    for (const auto& [inputs, outputs] :
-         {std::pair(std::vector<int32_t>{-1, 0, 2}, std::vector<int32_t>{1}),
-          std::pair(std::vector<int32_t>{0, -2, 2}, std::vector<int32_t>{1}),
-          std::pair(std::vector<int32_t>{0, 2}, std::vector<int32_t>{-1})}) {
-        model.nodes = {{"Clip", "bounded", inputs, outputs}};
-        const Net other(model);
-        if (other.code != RKNN_SUCC)
-            continue;
-        REQUIRE(rknn_inputs_set(other.handle, 1, &input) == RKNN_SUCC);
-        CHECK(other.run() != RKNN_SUCC);
+}
+
+TEST_CASE("what is not optional must be there", "[kinds]") {
+    FileModel model = one_node("Clip", {"", FileType::kFloat, {4}});
+    Capture capture(LogLevel::kError);
+    {
+        model.nodes[0].inputs = {-1, 0};
+        const Net net(model);
+        REQUIRE(net.code == RKNN_SUCC);
+        const std::vector<float> x{-9, 0, 2, 7};
+        REQUIRE(net.set(x.data(), 16, RKNN_TENSOR_FLOAT32, RKNN_TENSOR_UNDEFINED) == RKNN_SUCC);
+        CHECK(net.run() == RKNN_ERR_FAIL);
     }
+    model.nodes[0].inputs = {0, -2};
+    CHECK(Net(model).code == RKNN_ERR_MODEL_INVALID);
+    model.nodes[0].inputs = {0};
+    model.nodes[0].outputs = {-1};
+    CHECK(Net(model).code == RKNN_ERR_MODEL_INVALID);
+    // Layers on the NPU have no optional inputs.
+    const auto layer = edit_model(network(kSizes[0]), [](schema::ModelT& file) {
+        for (auto& node : file.graphs.front()->nodes) {
+            if (node->engine == 2)
+                return node->inputs.push_back(-1);
+        }
+        FAIL("no layer on the NPU");
+    });
+    CHECK(Net(layer).code == RKNN_ERR_MODEL_INVALID);
+    const auto text = capture.text();
+    for (const char* part : {"uses tensor -2 of", "uses tensor -1 of"})
+        CHECK_THAT(text, Catch::Contains(part));
 }
 
 TEST_CASE("G12 the custom string is that of the file, as far as it fits", "[shapes][G12]") {

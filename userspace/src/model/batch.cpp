@@ -9,15 +9,9 @@
 namespace rknpu {
 namespace {
 
-constexpr uint64_t kMostWords = uint64_t{1} << 25;
-constexpr uint64_t kMostNodes = uint64_t{1} << 17;
-constexpr uint64_t kMostTasks = uint64_t{1} << 20;
-constexpr uint64_t kMostRelocations = uint64_t{1} << 22;
-constexpr uint64_t kLargestArena = uint64_t{3} << 30;
 constexpr uint64_t kLargestTensor = uint64_t{1} << 31;
 constexpr uint64_t kArenaAlignment = 4096;
 constexpr uint64_t kCommandAlignment = 8;  // words
-constexpr uint64_t kPlaneAlignment = 4;    // pixels of a surface, but for single ones
 constexpr uint64_t kAtomBytes = 16;
 constexpr uint64_t kTensorAlignment = 64;
 constexpr uint32_t kLargestBatch = 4096;
@@ -55,11 +49,35 @@ uint64_t picture_bytes(const GraphTensor& tensor) {
     if (tensor.order == Order::kNhwc)
         return bytes_of(tensor.type, at(2) * tensor.row_stride * at(4));
     if (tensor.order == Order::kNc1hwc2) {
-        const uint64_t pixels = at(2) * at(3);
-        const uint64_t plane = pixels == 1 ? 1 : align_up(pixels, kPlaneAlignment);
-        return bytes_of(tensor.type, at(1) * plane * at(4));
+        return bytes_of(tensor.type, at(1) * surface_pitch(at(2) * at(3)) * at(4));
     }
     return bytes_of(tensor.type, tensor.elements());
+}
+
+template <typename T>
+uint64_t bytes_in(const std::vector<T>& list) {
+    return list.size() * sizeof(T);
+}
+
+uint64_t attribute_bytes(const Attribute& value) {
+    return sizeof(Attributes::value_type) +
+           std::visit([](const auto& held) { return held.size() * sizeof(held[0]); }, value);
+}
+
+/// What a copy of a node takes. The runtime makes another one of attributes and operands.
+uint64_t node_bytes(const GraphNode& node) {
+    constexpr uint64_t kOperand = 512;
+    uint64_t attributes = 0;
+    for (const auto& [name, value] : node.attributes)
+        attributes += name.size() + attribute_bytes(value);
+    return sizeof(GraphNode) + node.type.size() + node.name.size() + 2 * attributes +
+           (node.inputs.size() + node.outputs.size()) * kOperand;
+}
+
+/// What a part of an input or output takes.
+uint64_t part_bytes(const GraphTensor& tensor) {
+    return sizeof(GraphTensor) + tensor.name.size() + bytes_in(tensor.dims) +
+           bytes_in(tensor.native_dims);
 }
 
 class Repeater {
@@ -70,12 +88,13 @@ class Repeater {
           lanes_(std::min(batch, graph.target == "rk3576" ? 2u : 3u)),
           words_(align_up(graph.regcmd.size(), kCommandAlignment)) {}
 
-    Status run() {
+    Status run(uint64_t& room) {
         stage_ends();
         while (lanes_ > 1 && arena_bytes() * lanes_ > kLargestArena)
             --lanes_;
-        if (auto status = check_size(); !status.ok())
+        if (auto status = check_size(room); !status.ok())
             return status;
+        room -= bytes_of_picture() * batch_;
         repeat_tensors();
         repeat_commands();
         repeat_nodes();
@@ -131,21 +150,39 @@ class Repeater {
         graph_.tensors.push_back(std::move(copy));
     }
 
-    Status check_size() const {
-        bool fits = words_ * batch_ <= kMostWords && graph_.nodes.size() * batch_ <= kMostNodes &&
-                    ends_of(graph_).size() * batch_ <= kMostNodes &&
-                    graph_.tasks.size() * batch_ <= kMostTasks &&
-                    graph_.relocations.size() * batch_ <= kMostRelocations &&
-                    arena_bytes() * lanes_ <= kLargestArena;
+    /// Of all that is there once for each picture. The device gets a copy of commands and tasks.
+    uint64_t bytes_of_picture() const {
+        uint64_t sum = 2 * (words_ * sizeof(uint64_t) + bytes_in(graph_.tasks)) +
+                       2 * bytes_in(graph_.relocations) + bytes_in(graph_.chain_words);
+        for (const auto& patch : graph_.input_patches)
+            sum += bytes_in(patch.geometry) + bytes_in(patch.converter);
+        for (const auto& node : graph_.nodes)
+            sum += node_bytes(node);
         for (const int32_t end : ends_of(graph_))
-            fits =
-                fits && (stride_of(end) + graph_.tensors[static_cast<size_t>(end)].size) * batch_ <=
-                            kLargestTensor;
-        return fits ? Status()
-                    : Status::failure(Error::kInvalidModel,
-                                      "The model is too large for a batch of {} "
-                                      "(rknn_batch_size).",
-                                      batch_);
+            sum += part_bytes(graph_.tensors[static_cast<size_t>(end)]);
+        return sum;
+    }
+
+    Status too_large(std::string_view what, uint64_t has, uint64_t most) const {
+        return Status::failure(Error::kInvalidModel,
+                               "The model is too large for a batch of {}: {} would take {} MiB, at "
+                               "most {} can be. Build it with a smaller rknn_batch_size.",
+                               batch_, what, (has >> 20) + 1, most >> 20);
+    }
+
+    Status check_size(uint64_t room) const {
+        const uint64_t repeated = bytes_of_picture() * batch_;
+        if (repeated > room)
+            return too_large("its commands and layers", repeated, room);
+        if (const uint64_t arena = arena_bytes() * lanes_; arena > kLargestArena)
+            return too_large("its working memory", arena, kLargestArena);
+        for (const int32_t end : ends_of(graph_)) {
+            const auto& tensor = graph_.tensors[static_cast<size_t>(end)];
+            const uint64_t bytes = (stride_of(end) + tensor.size) * batch_;
+            if (bytes > kLargestTensor)
+                return too_large(fmt::format("'{}'", tensor.name), bytes, kLargestTensor);
+        }
+        return {};
     }
 
     /// Parts of inputs and outputs, and internal tensors of their own for each lane.
@@ -306,8 +343,8 @@ void keep_one_picture(JobGraph& graph, uint32_t pictures, bool all) {
     }
 }
 
-Status repeat_for_batch(JobGraph& graph, uint32_t pictures) {
-    return Repeater(graph, pictures).run();
+Status repeat_for_batch(JobGraph& graph, uint32_t pictures, uint64_t& room) {
+    return Repeater(graph, pictures).run(room);
 }
 
 }  // namespace rknpu

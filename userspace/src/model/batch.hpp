@@ -11,7 +11,7 @@ namespace rknpu {
 struct Batch {
     uint32_t pictures = 1;
     /// The native dims show it. Otherwise it is a batch only if validate() accepts the graph of one
-    /// picture: its commands then stay inside the first one.
+    /// picture and knows the reach of every task: its commands then stay inside the first one.
     bool certain = false;
 };
 
@@ -22,7 +22,11 @@ void keep_one_picture(JobGraph& graph, uint32_t pictures, bool all);
 
 /// Makes the graph of one picture, which validate() has accepted, that of `pictures`, one after
 /// the other: commands, tasks and nodes are there as often, each set for a part of every input and
-/// output. Errors: kInvalidModel if it becomes too large.
-Status repeat_for_batch(JobGraph& graph, uint32_t pictures);
+/// output. `room` is how many bytes that may take, and what is left of them afterwards. Errors:
+/// kInvalidModel if it becomes too large; nothing has been repeated then.
+Status repeat_for_batch(JobGraph& graph, uint32_t pictures, uint64_t& room);
+
+/// `room` for all graphs of a file together.
+constexpr uint64_t kBatchRoom = uint64_t{1} << 30;
 
 }  // namespace rknpu

@@ -12,6 +12,7 @@
 #include <variant>
 #include <vector>
 
+#include "core/bytes.hpp"
 #include "core/types.hpp"
 
 namespace rknpu {
@@ -30,6 +31,15 @@ enum class TensorKind : uint8_t {
     kRegcmd = 9,
     kTasks = 10,
 };
+
+/// The most working memory that a model may want.
+constexpr uint64_t kLargestArena = uint64_t{3} << 30;
+
+/// Pixels from one surface to the next: multiples of four, except for single ones. Sizes of tensors
+/// in the vendor's files show it.
+constexpr uint64_t surface_pitch(uint64_t pixels) {
+    return pixels == 1 ? 1 : align_up(pixels, 4);
+}
 
 /// Where a tensor lives at run time.
 enum class Place : uint8_t {
@@ -153,6 +163,10 @@ struct JobGraph {
     std::vector<InputPatch> input_patches;  ///< only those whose commands are what they claim
     std::array<uint32_t, kStreams> stream_first{};
     std::array<uint32_t, kStreams> stream_count{};
+
+    /// It is known of every task which memory it touches: validate() has found each inside the
+    /// model's own buffers.
+    bool reach_is_known = false;
 
     uint32_t batch = 1;  ///< pictures of a file of rknn_batch_size
     /// Sets of internal tensors: pictures whose numbers differ modulo this may be computed at the

@@ -77,6 +77,8 @@ class Checker {
         return {};
     }
 
+    bool all_judged() const { return all_judged_; }
+
  private:
     uint64_t add_buffer(uint64_t size) {
         const uint64_t start = next_;
@@ -114,8 +116,10 @@ class Checker {
                 "Damaged .rknn file: task {} (layer '{}') uses register {:#06x}, which its layer "
                 "does not set.",
                 task, graph_.nodes[graph_.tasks[task].op_idx].name, missing);
-        if (npusim::task_reach(state.active(), enable, map_, reach_))
+        if (npusim::task_reach(state.active(), enable, map_, reach_)) {
+            all_judged_ = false;
             return {};
+        }
         for (const auto& range : reach_) {
             const bool inside =
                 std::any_of(buffers_.begin(), buffers_.end(), [&](const Buffer& buffer) {
@@ -140,12 +144,16 @@ class Checker {
     std::vector<Buffer> buffers_;
     std::vector<npusim::TaskReach> reach_;
     uint64_t next_ = kGap;
+    bool all_judged_ = true;
 };
 
 }  // namespace
 
-Status check_reach(const JobGraph& graph) {
-    return Checker(graph).run();
+Status check_reach(const JobGraph& graph, bool& all) {
+    Checker checker(graph);
+    auto status = checker.run();
+    all = status.ok() && checker.all_judged();
+    return status;
 }
 
 }  // namespace rknpu

@@ -418,15 +418,18 @@ int32_t find_tensor(const JobGraph& graph, std::string_view name) {
 namespace {
 
 /// The graph of several pictures that the commands compute one by one.
-/// `proven` tells whether they do.
-Result<JobGraph> read_batch(const JobGraph& graph, const Batch& batch, bool& proven) {
+/// `proven` tells whether they do; `room` as in repeat_for_batch().
+Result<JobGraph> read_batch(const JobGraph& graph, const Batch& batch, bool& proven,
+                            uint64_t& room) {
     const auto read = [&](bool all) -> Result<JobGraph> {
         JobGraph one = graph;
         keep_one_picture(one, batch.pictures, all);
         if (auto status = validate(one); !status.ok())
             return status;
-        proven = true;
-        if (auto status = repeat_for_batch(one, batch.pictures); !status.ok())
+        proven = proven || one.reach_is_known;
+        if (!proven)
+            return bad("nothing shows that its commands compute one picture of {}", batch.pictures);
+        if (auto status = repeat_for_batch(one, batch.pictures, room); !status.ok())
             return status;
         return one;
     };
@@ -439,7 +442,8 @@ Result<JobGraph> read_batch(const JobGraph& graph, const Batch& batch, bool& pro
 /// One graph of the file, complete and checked.
 Result<JobGraph> read_graph(const schema::Model& model, const schema::Graph& source,
                             const Container& container,
-                            const std::shared_ptr<const std::vector<std::byte>>& storage) {
+                            const std::shared_ptr<const std::vector<std::byte>>& storage,
+                            uint64_t& batch_room) {
     JobGraph graph;
     graph.layout = static_cast<uint8_t>(container.version);
     graph.storage = storage;
@@ -454,7 +458,7 @@ Result<JobGraph> read_graph(const schema::Model& model, const schema::Graph& sou
                                graph.target);
     if (const auto batch = batch_of(graph); batch.pictures > 1) {
         bool proven = batch.certain;
-        auto several = read_batch(graph, batch, proven);
+        auto several = read_batch(graph, batch, proven, batch_room);
         if (several.ok() || proven)
             return several;
     }
@@ -588,8 +592,10 @@ Result<std::vector<JobGraph>> read_shapes(std::shared_ptr<const std::vector<std:
                                "The model holds {} shapes, at most {} can be.",
                                model->graphs()->size(), kMaxShapes);
     std::vector<JobGraph> shapes;
+    uint64_t batch_room = kBatchRoom;
     for (const auto* source : *model->graphs()) {
-        auto graph = read_graph(*model, *source, parsed.value().container, parsed.value().storage);
+        auto graph = read_graph(*model, *source, parsed.value().container, parsed.value().storage,
+                                batch_room);
         if (!graph.ok())
             return graph.status();
         shapes.push_back(std::move(graph).value());

@@ -14,10 +14,8 @@ namespace rknpu {
 namespace {
 
 constexpr size_t kTailWords = 4;
-constexpr uint64_t kLargestArena = uint64_t{3} << 30;
 constexpr uint64_t kConstantAlignment = 64;
 constexpr uint64_t kRowAlignment = 16;
-constexpr uint64_t kPlaneAlignment = 4;  // pixels of a surface, but for single ones
 constexpr uint16_t kPcBlock = 0x0101, kMarker = 0x0041, kEnable = 0x0081;
 constexpr uint16_t kBaseAddress = 0x0010, kRegisterAmounts = 0x0014;
 
@@ -85,7 +83,7 @@ class Validator {
         }
         plan_constants();
         find_row_strides();
-        if (auto status = check_reach(graph_); !status.ok())
+        if (auto status = check_reach(graph_, graph_.reach_is_known); !status.ok())
             return status;
         keep_whole_input_patches(graph_);
         return {};
@@ -167,7 +165,7 @@ class Validator {
         if (!holds)
             return bad("the native dims of tensor '{}' do not hold its dims", tensor.name);
         const uint64_t pixels = at(native[2]) * at(native[3]);
-        const uint64_t plane = packed || pixels == 1 ? pixels : align_up(pixels, kPlaneAlignment);
+        const uint64_t plane = packed ? pixels : surface_pitch(pixels);
         const uint64_t bytes =
             bytes_of(tensor.type, at(native[0]) * at(native[1]) * plane * at(native[4]));
         if (bytes > tensor.size)

@@ -47,16 +47,6 @@ Status fill_constants(const Program& program, uint64_t first, std::span<std::byt
     return {};
 }
 
-namespace {
-
-/// Surfaces start at multiples of four pixels, except those of a single pixel: sizes of tensors in
-/// the vendor's files show it.
-uint32_t surface_pitch(uint32_t pixels) {
-    return pixels == 1 ? 1 : static_cast<uint32_t>(align_up(pixels, 4));
-}
-
-}  // namespace
-
 ImageLayout layout_of(const GraphTensor& tensor) {
     const auto dim = [](int32_t value) { return static_cast<uint32_t>(value); };
     if (tensor.dims.size() != 4)
@@ -71,7 +61,8 @@ ImageLayout layout_of(const GraphTensor& tensor) {
         auto layout =
             ImageLayout::native(n, c, h, w, dim(tensor.native_dims[1]), dim(tensor.native_dims[4]));
         layout.native_w = dim(tensor.native_dims[3]);
-        layout.plane = surface_pitch(dim(tensor.native_dims[2]) * layout.native_w);
+        layout.plane = static_cast<uint32_t>(
+            surface_pitch(uint64_t{dim(tensor.native_dims[2])} * layout.native_w));
         return layout;
     }
     return ImageLayout::plain(n, c, h, w);

@@ -218,9 +218,12 @@ Status Session::share_memory(const Session& other) {
 void Session::unbind() {
     for (const auto* list : {&program_->graph.inputs, &program_->graph.outputs}) {
         for (const int32_t tensor : *list) {
-            auto& location = locations_[static_cast<size_t>(tensor)];
-            if (location.memory != inputs_ && location.memory != outputs_)
-                location = {};
+            const auto& memory = location(tensor).memory;
+            if (memory == inputs_ || memory == outputs_)
+                continue;
+            locations_[static_cast<size_t>(tensor)] = {};
+            for (uint32_t i = 0; i < parts_of(tensor); ++i)
+                locations_[part_of(tensor, i)] = {};
         }
     }
 }
@@ -277,6 +280,16 @@ void Session::patch_commands(std::span<const WordPatch> words, bool on) {
     }
 }
 
+uint32_t Session::parts_of(int32_t tensor) const {
+    const auto& graph = program_->graph;
+    return graph.tensors[static_cast<size_t>(tensor)].first_part < 0 ? 0 : graph.batch;
+}
+
+size_t Session::part_of(int32_t tensor, uint32_t picture) const {
+    const auto& info = program_->graph.tensors[static_cast<size_t>(tensor)];
+    return static_cast<size_t>(info.first_part) + picture;
+}
+
 uint64_t Session::bytes_to_bind(const GraphTensor& tensor) {
     return tensor.kind == TensorKind::kInput ? view_of(tensor).bytes() : tensor.size;
 }
@@ -299,8 +312,8 @@ Status Session::bind(int32_t tensor, Location location) {
         return status;
     locations_[static_cast<size_t>(tensor)] = location;
     mark_input_changed(tensor);
-    for (uint32_t i = 0; info.first_part >= 0 && i < program_->graph.batch; ++i) {
-        const auto part = static_cast<size_t>(info.first_part) + i;
+    for (uint32_t i = 0; i < parts_of(tensor); ++i) {
+        const auto part = part_of(tensor, i);
         locations_[part] = {location.memory,
                             location.offset + program_->graph.tensors[part].offset};
         relocate(static_cast<int32_t>(part));

@@ -139,6 +139,9 @@ class Session {
     Status place_weights(Location memory);
     Status place_arena(Location memory);
     void relocate(int32_t tensor);
+    /// Pictures of an input or output that are tensors of their own, and where in the list.
+    uint32_t parts_of(int32_t tensor) const;
+    size_t part_of(int32_t tensor, uint32_t picture) const;
     uint32_t workers() const;
     Status run_steps();
     Status run_pictures(uint32_t worker, uint32_t workers);
