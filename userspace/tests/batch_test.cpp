@@ -256,6 +256,20 @@ TEST_CASE("B1 all shapes of a file share the room for their batches", "[shapes][
     CHECK(room == taken - 1);
 }
 
+TEST_CASE("B1 layers on the CPU need no memory of their own for each picture", "[shapes][B1]") {
+    const auto scratch = [](int32_t batch) {
+        const auto file = edit_model(network(kSizes[1]),
+                                     [](schema::ModelT& model) { append_cpu_node(model, "Relu"); });
+        const auto graph = graph_of(with_batch(file, batch, kBatchForms[0]));
+        REQUIRE(graph.batch == static_cast<uint32_t>(batch));
+        CpuSteps steps;
+        REQUIRE(steps.prepare(graph).ok());
+        return steps.scratch_bytes();
+    };
+    CHECK(scratch(3) != 0);
+    CHECK(scratch(3) == scratch(30));
+}
+
 TEST_CASE("B1 commands whose reach is not known are not taken for those of one picture",
           "[shapes][B1]") {
     const auto unknown = edit_model(network(kSizes[0]), [](schema::ModelT& model) {

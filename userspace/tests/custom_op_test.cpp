@@ -299,6 +299,53 @@ TEST_CASE("S3 O4 the memory of operands can be synced, but belongs to the librar
     CHECK(rknn_mem_sync(0, seen, RKNN_MEMORY_SYNC_TO_DEVICE) == RKNN_ERR_PARAM_INVALID);
 }
 
+TEST_CASE("O6 what the library fuses is built in as well", "[custom][O6]") {
+    auto model = model_of("AddRelu");
+    model.nodes[0].inputs = {0, 0};
+    const Net net(model);
+    auto op = make_op("AddRelu");
+    calls.init_result = RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE;
+    REQUIRE(rknn_register_custom_ops(net.handle, &op, 1) == RKNN_SUCC);
+    REQUIRE(set(net, {1, -2, 3, 4}) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    CHECK(net.result<float>(true) == std::vector<float>{2, 0, 6, 8});
+    CHECK(calls.compute == 0);
+}
+
+TEST_CASE("O3 an operator gets the inputs that its layer has", "[custom][O3]") {
+    static uint32_t seen = 0;
+    // Unknown to the library, known, and fused from two that are.
+    for (const char* type : {"Mystery", "Clip", "AddRelu"}) {
+        INFO(type);
+        auto model = model_of(type);
+        model.tensors.push_back({"more", FileType::kFloat, {1, 4}});
+        model.nodes[0].inputs = {0, -1, 2};
+        model.inputs = {0, 2};
+        const Net net(model);
+        REQUIRE(net.code == RKNN_SUCC);
+        auto op = make_op(type);
+        op.prepare = [](rknn_custom_op_context*, rknn_custom_op_tensor*, uint32_t inputs,
+                        rknn_custom_op_tensor*, uint32_t) {
+            seen = inputs;
+            return 0;
+        };
+        op.compute = [](rknn_custom_op_context*, rknn_custom_op_tensor* inputs, uint32_t,
+                        rknn_custom_op_tensor* outputs, uint32_t) {
+            double_all<float>(inputs[1], outputs[0]);
+            return 0;
+        };
+        REQUIRE(rknn_register_custom_ops(net.handle, &op, 1) == RKNN_SUCC);
+        std::vector<float> x{1, 2, 3, 4};
+        std::vector<float> more{5, 6, 7, 8};
+        rknn_input inputs[] = {{0, x.data(), 16, 0, RKNN_TENSOR_FLOAT32, RKNN_TENSOR_UNDEFINED},
+                               {1, more.data(), 16, 0, RKNN_TENSOR_FLOAT32, RKNN_TENSOR_UNDEFINED}};
+        REQUIRE(rknn_inputs_set(net.handle, 2, inputs) == RKNN_SUCC);
+        REQUIRE(net.run() == RKNN_SUCC);
+        CHECK(seen == 2);
+        CHECK(net.result<float>(true) == std::vector<float>{10, 12, 14, 16});
+    }
+}
+
 TEST_CASE("O7 O8 operators for the GPU need an OpenCL library", "[custom][O7][O8]") {
     const Net net(model_of("Mystery"));
     auto op = make_op("Mystery");

@@ -433,6 +433,32 @@ TEST_CASE("what is not optional must be there", "[kinds]") {
         CHECK_THAT(text, Catch::Contains(part));
 }
 
+TEST_CASE("work space of the original runtime is checked where a layer writes it", "[kinds]") {
+    constexpr int32_t kCount = 4096;
+    FileModel model = one_node("Relu", {"", FileType::kFloat, {1, kCount, 1, 1}});
+    // Native dims of sixteen elements.
+    model.tensors.push_back(
+        {"relu_exSecondary", FileType::kFloat, {1, kCount, 1, 1}, {1, 1, 1, 1, 16}});
+    const auto with = [&](const std::vector<int32_t>& inputs, int32_t output) {
+        auto other = model;
+        other.nodes = {{"Relu", "before", {0}, {1}}, {"Relu", "after", inputs, {output}}};
+        return other;
+    };
+    // Nobody reads it: what it says does not matter there.
+    CHECK(Net(with({0, 2}, 1)).code == RKNN_SUCC);
+    Capture capture(LogLevel::kError);
+    CHECK(Net(with({0}, 2)).code == RKNN_ERR_MODEL_INVALID);
+    CHECK_THAT(capture.text(), Catch::Contains("of tensor 'relu_exSecondary' do not hold its"));
+    model.tensors.back().native = {1, kCount / 16, 1, 1, 16};
+    const Net net(with({0}, 2));
+    REQUIRE(net.code == RKNN_SUCC);
+    std::vector<float> x(kCount, -1);
+    x.back() = 3;
+    REQUIRE(net.set(x.data(), kCount * 4, RKNN_TENSOR_FLOAT32, RKNN_TENSOR_NCHW) == RKNN_SUCC);
+    REQUIRE(net.run() == RKNN_SUCC);
+    CHECK(net.result<float>(true).back() == 3);
+}
+
 TEST_CASE("G12 the custom string is that of the file, as far as it fits", "[shapes][G12]") {
     const auto string_of = [](const std::vector<std::byte>& file) {
         const Net net(file);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: MIT
 #include "api/custom_ops.hpp"
 
+#include <algorithm>
 #include <cstring>
 #include <map>
 #include <vector>
@@ -86,10 +87,6 @@ Result<rknn_custom_op_tensor> make_tensor(const std::shared_ptr<Device>& device,
     return out;
 }
 
-bool is_operand(const GraphTensor& tensor) {
-    return tensor.place != Place::kNowhere && !tensor.name.ends_with("_exSecondary");
-}
-
 cpu::MutTensorView callback_view(const rknn_custom_op_tensor& tensor, const cpu::TensorInfo& like) {
     cpu::MutTensorView view;
     view.dtype = cpu_type(*from_public(tensor.attr.type));
@@ -138,7 +135,7 @@ class Kernel final : public CpuKernel {
             auto& to = input ? state->inputs : state->outputs;
             for (const int32_t tensor : list) {
                 const auto& info = graph.tensors[static_cast<size_t>(tensor)];
-                if (!is_operand(info))
+                if (input && !is_operand(info))
                     continue;
                 auto made = make_tensor(device, info, static_cast<uint32_t>(to.size()), *state);
                 if (!made.ok())
@@ -167,11 +164,16 @@ class Kernel final : public CpuKernel {
     Status run(uint32_t node, std::span<const cpu::TensorView> inputs,
                std::span<const cpu::MutTensorView> outputs) override {
         auto& state = *states_.at(node);
-        if (inputs.size() != state.inputs.size() || outputs.size() != state.outputs.size())
+        const auto present = [](const cpu::TensorView& input) { return input.present(); };
+        const auto given = static_cast<size_t>(std::ranges::count_if(inputs, present));
+        if (given != state.inputs.size() || outputs.size() != state.outputs.size())
             return Status{Error::kFail, "operands of the custom operator changed"};
-        for (size_t i = 0; i < inputs.size(); ++i) {
-            const auto view = callback_view(state.inputs[i], inputs[i]);
-            if (const auto done = cpu::convert(inputs[i], view); !done.ok())
+        auto to = state.inputs.begin();
+        for (const auto& input : inputs) {
+            if (!present(input))
+                continue;
+            const auto view = callback_view(*to++, input);
+            if (const auto done = cpu::convert(input, view); !done.ok())
                 return {Error::kFail, done.text()};
         }
         if (auto s = sync_for_gpu(state, SyncDirection::kToDevice); !s.ok())
@@ -295,7 +297,7 @@ Status CustomOps::add(std::span<const rknn_custom_op> ops) {
             if (!started.ok())
                 return started.status();
             const int result = started.value();
-            const bool built_in = cpu::find(type) != nullptr;
+            const bool built_in = steps_.has_built_in(node);
             if (result == 0)
                 kernels.emplace_back(node, kernel);
             else if (result != RKNN_WARNING_SKIP_CUSTOM_OP_COMPUTE || !built_in)

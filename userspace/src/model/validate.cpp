@@ -115,8 +115,10 @@ class Validator {
             for (const auto* list : {&node.inputs, &node.outputs}) {
                 for (const int32_t index : *list) {
                     const auto& tensor = graph_.tensors[static_cast<size_t>(index)];
-                    if (tensor.place != Place::kArena || tensor.name.ends_with("_exSecondary"))
-                        continue;  // work space of the original runtime is never touched
+                    if (tensor.place != Place::kArena)
+                        continue;
+                    if (list == &node.inputs && tensor.name.ends_with("_exSecondary"))
+                        continue;  // work space of the original runtime is never read
                     if (auto status = check_host_view(tensor, true); !status.ok())
                         return status;
                 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "core/bytes.hpp"
 #include "cpu/names.hpp"
 
 namespace rknpu {
@@ -51,6 +52,14 @@ bool is_absent(const GraphTensor& tensor) {
     return placeholder || empty;
 }
 
+/// Reserves room in the scratch of a step.
+uint64_t take(uint64_t& scratch, uint64_t bytes) {
+    constexpr uint64_t kAlignment = 64;
+    const uint64_t start = align_up(scratch, kAlignment);
+    scratch = start + bytes;
+    return start;
+}
+
 /// These only rename dimensions; the file says what the result looks like.
 bool only_reshapes(std::string_view type) {
     return type == "Reshape" || type == "Flatten" || type == "Squeeze" || type == "Unsqueeze" ||
@@ -75,16 +84,24 @@ void set_attribute(cpu::Attributes& to, const std::string& name, const Attribute
 
 }  // namespace
 
+bool is_operand(const GraphTensor& input) {
+    return !is_absent(input) && !is_work_space(input);
+}
+
 Status CpuSteps::prepare(const JobGraph& graph) {
     graph_ = &graph;
     steps_.clear();
     waiting_.clear();
+    scratch_.assign(graph.lanes, {});
     for (uint32_t i = 0; i < graph.nodes.size(); ++i) {
         const auto& node = graph.nodes[i];
         if (node.on_npu || node.type == "InputOperator" || node.type == "OutputOperator")
             continue;
-        if (auto status = prepare_node(node, steps_[i]); !status.ok())
+        auto& step = steps_[i];
+        if (auto status = prepare_node(node, step); !status.ok())
             return status;
+        auto& scratch = scratch_[node.picture % graph.lanes];
+        scratch.resize(std::max<uint64_t>(scratch.size(), step.scratch_bytes));
         if (!knows(i))
             waiting_.push_back(i);
     }
@@ -96,20 +113,15 @@ Status CpuSteps::prepare_node(const GraphNode& node, Step& step) {
     for (const auto& [name, value] : node.attributes)
         set_attribute(step.attributes, name, value);
     for (const int32_t tensor : node.inputs) {
-        if (is_absent(graph_->tensors[static_cast<size_t>(tensor)])) {
-            if (step.op != nullptr) {  // custom operators see what is there
-                step.inputs.emplace_back();
-                step.input_views.emplace_back();
-            }
-            continue;
-        }
-        if (is_work_space(graph_->tensors[static_cast<size_t>(tensor)]))
+        const auto& info = graph_->tensors[static_cast<size_t>(tensor)];
+        if (!is_operand(info) && !is_absent(info))
             continue;
         auto& operand = step.inputs.emplace_back();
         auto& view = step.input_views.emplace_back();
-        if (auto status = prepare_operand(tensor, operand, view); !status.ok())
+        if (is_absent(info))
+            continue;
+        if (auto status = prepare_operand(tensor, step, operand, view); !status.ok())
             return status;
-        const auto& info = graph_->tensors[static_cast<size_t>(tensor)];
         if (info.place == Place::kArena)
             continue;
         if (info.data.size() < view.bytes())
@@ -126,21 +138,21 @@ Status CpuSteps::prepare_node(const GraphNode& node, Step& step) {
                                    info.name, node.name);
         auto& operand = step.outputs.emplace_back();
         auto& view = step.output_views.emplace_back();
-        if (auto status = prepare_operand(tensor, operand, view); !status.ok())
+        if (auto status = prepare_operand(tensor, step, operand, view); !status.ok())
             return status;
     }
     const auto fused = step.op == nullptr ? cpu::find_fused(node.type) : cpu::Fused{};
     if (fused.op == nullptr || step.output_views.size() != 1)
         return {};
-    if (!cpu::Tensor::create({cpu::DType::kF32, step.output_views.front().dims, {}}, step.between)
-             .ok())
-        return Status::failure(Error::kNoMemory, "no memory for layer '{}'", node.name);
+    step.between = {cpu::DType::kF32, step.output_views.front().dims, {}};
+    step.between_scratch = take(step.scratch_bytes, step.between.bytes());
     step.op = fused.op;
     step.activation = fused.activation;
     return {};
 }
 
-Status CpuSteps::prepare_operand(int32_t tensor, Operand& operand, cpu::TensorInfo& info) {
+Status CpuSteps::prepare_operand(int32_t tensor, Step& step, Operand& operand,
+                                 cpu::TensorInfo& info) {
     const auto& from = graph_->tensors[static_cast<size_t>(tensor)];
     operand.tensor = tensor;
     const auto dims = cpu::Dims::from(std::span(from.dims));
@@ -157,13 +169,27 @@ Status CpuSteps::prepare_operand(int32_t tensor, Operand& operand, cpu::TensorIn
     operand.plain.layout = ImageLayout::plain(layout.n, layout.c, layout.h, layout.w);
     operand.dense = layout.order == Order::kPlain;
     if (!operand.dense && from.place == Place::kArena)
-        operand.scratch.resize(operand.plain.bytes());
+        operand.scratch = take(step.scratch_bytes, operand.plain.bytes());
     return {};
 }
 
+bool CpuSteps::has_built_in(uint32_t node) const {
+    return steps_.at(node).op != nullptr || only_reshapes(graph_->nodes[node].type);
+}
+
 bool CpuSteps::knows(uint32_t node) const {
-    const auto& step = steps_.at(node);
-    return step.op != nullptr || step.kernel != nullptr || only_reshapes(graph_->nodes[node].type);
+    return has_built_in(node) || steps_.at(node).kernel != nullptr;
+}
+
+uint64_t CpuSteps::scratch_bytes() const {
+    uint64_t sum = 0;
+    for (const auto& lane : scratch_)
+        sum += lane.size();
+    return sum;
+}
+
+std::span<std::byte> CpuSteps::scratch_of(uint32_t node) {
+    return scratch_[graph_->nodes[node].picture % graph_->lanes];
 }
 
 Status CpuSteps::check_operators() const {
@@ -235,19 +261,24 @@ Status CpuSteps::copy(Step& step) {
     return {};
 }
 
-Status CpuSteps::compute(Step& step, const std::string& type) {
+Status CpuSteps::compute(uint32_t node, Step& step) {
     cpu::OpContext context;
-    context.type = type;
+    context.type = graph_->nodes[node].type;
     context.attributes = &step.attributes;
     context.inputs = step.input_views;
     context.outputs = step.output_views;
     context.output_count = step.outputs.size();
-    const auto between = step.between.mut_view();
-    if (step.activation != nullptr)
+    cpu::MutTensorView between;
+    if (step.activation != nullptr) {
+        static_cast<cpu::TensorInfo&>(between) = step.between;
+        between.data = scratch_of(node).subspan(step.between_scratch, step.between.bytes());
         context.outputs = {&between, 1};
+    }
     auto result = cpu::run(*step.op, context);
     if (result.ok() && step.activation != nullptr) {
-        const auto sum = step.between.view();
+        cpu::TensorView sum;
+        static_cast<cpu::TensorInfo&>(sum) = step.between;
+        sum.data = between.data;
         context.inputs = {&sum, 1};
         context.outputs = step.output_views;
         result = cpu::run(*step.activation, context);
@@ -258,6 +289,9 @@ Status CpuSteps::compute(Step& step, const std::string& type) {
 Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
     auto& step = steps_.at(node);
     const auto& info = graph_->nodes[node];
+    const auto scratch = [all = scratch_of(node)](const Operand& operand) {
+        return all.subspan(operand.scratch, operand.plain.bytes());
+    };
     for (size_t i = 0; i < step.inputs.size(); ++i) {
         auto& operand = step.inputs[i];
         auto& view = step.input_views[i];
@@ -269,15 +303,14 @@ Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
         if (operand.dense) {
             view.data = memory.first(view.bytes());
         } else {
-            convert(operand.native, memory, operand.plain, operand.scratch, {});
-            view.data = operand.scratch;
+            convert(operand.native, memory, operand.plain, scratch(operand), {});
+            view.data = scratch(operand);
         }
     }
     for (size_t i = 0; i < step.outputs.size(); ++i) {
         auto& operand = step.outputs[i];
         auto& view = step.output_views[i];
-        view.data = operand.dense ? bytes(operand.tensor).first(view.bytes())
-                                  : std::span<std::byte>(operand.scratch);
+        view.data = operand.dense ? bytes(operand.tensor).first(view.bytes()) : scratch(operand);
     }
     Status status;
     if (step.kernel != nullptr) {
@@ -290,13 +323,13 @@ Status CpuSteps::run(uint32_t node, const Bytes& bytes) {
         status = Status::failure(Error::kInvalidModel, "{} has {} inputs and {} outputs", info.type,
                                  step.inputs.size(), step.outputs.size());
     } else {
-        status = compute(step, info.type);
+        status = compute(node, step);
     }
     if (!status.ok())
         return {status.error(), fmt::format("node '{}': {}", info.name, status.text())};
     for (auto& operand : step.outputs) {
         if (!operand.dense)
-            convert(operand.plain, operand.scratch, operand.native, bytes(operand.tensor), {});
+            convert(operand.plain, scratch(operand), operand.native, bytes(operand.tensor), {});
     }
     return {};
 }

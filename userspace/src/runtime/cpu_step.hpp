@@ -14,11 +14,16 @@
 
 namespace rknpu {
 
+/// False for an input that an operator does not get: an optional one that its layer does not have,
+/// or work space of the original runtime.
+bool is_operand(const GraphTensor& input);
+
 /// Replaces the built-in operator of a node type (custom operators).
 class CpuKernel {
  public:
     virtual ~CpuKernel() = default;
-    /// Computes node `node`. Inputs and outputs are dense, in the order of the model.
+    /// Computes node `node`. Inputs and outputs are dense, in the order of the model: those that
+    /// are is_operand(), and optional ones that the layer does not have, which are not present().
     virtual Status run(uint32_t node, std::span<const cpu::TensorView> inputs,
                        std::span<const cpu::MutTensorView> outputs) = 0;
 };
@@ -48,6 +53,12 @@ class CpuSteps {
     /// From now on `kernel` computes node `node`.
     void replace(uint32_t node, std::shared_ptr<CpuKernel> kernel);
 
+    /// True if node `node` can be computed without a kernel of the caller.
+    bool has_built_in(uint32_t node) const;
+
+    /// Bytes that all nodes together use while they are computed.
+    uint64_t scratch_bytes() const;
+
     /// True if kernels of the caller compute nodes.
     bool has_kernels() const;
 
@@ -56,17 +67,19 @@ class CpuSteps {
 
  private:
     struct Operand {
-        int32_t tensor = -1;  // -1: absent
-        bool dense = true;    // lies dense in device memory, no scratch needed
-        ElementView native;   // in device memory
-        ElementView plain;    // as the operator sees it
-        std::vector<std::byte> scratch;
+        int32_t tensor = -1;   // -1: absent
+        bool dense = true;     // lies dense in device memory, no scratch needed
+        uint64_t scratch = 0;  // else: where in that of the lane it does
+        ElementView native;    // in device memory
+        ElementView plain;     // as the operator sees it
     };
     struct Step {
         const cpu::Operator* op = nullptr;
         std::shared_ptr<CpuKernel> kernel;
         const cpu::Operator* activation = nullptr;  // of a fused layer
-        cpu::Tensor between;                        // its input
+        cpu::TensorInfo between;                    // its input, which starts in the scratch at
+        uint64_t between_scratch = 0;
+        uint64_t scratch_bytes = 0;
         cpu::Attributes attributes;
         std::vector<Operand> inputs, outputs;
         std::vector<cpu::TensorView> input_views;
@@ -75,13 +88,16 @@ class CpuSteps {
 
     bool knows(uint32_t node) const;
     Status prepare_node(const GraphNode& node, Step& step);
-    Status prepare_operand(int32_t tensor, Operand& operand, cpu::TensorInfo& info);
+    Status prepare_operand(int32_t tensor, Step& step, Operand& operand, cpu::TensorInfo& info);
+    std::span<std::byte> scratch_of(uint32_t node);
     Status copy(Step& step);
-    static Status compute(Step& step, const std::string& type);
+    Status compute(uint32_t node, Step& step);
 
     const JobGraph* graph_ = nullptr;
     std::unordered_map<uint32_t, Step> steps_;
     std::vector<uint32_t> waiting_;  // as waiting_nodes()
+    /// Per lane (JobGraph::lanes), in which one node is computed after the other.
+    std::vector<std::vector<std::byte>> scratch_;
 };
 
 }  // namespace rknpu
