@@ -490,6 +490,26 @@ TEST_CASE("a process may be copied while another thread opens the device", "[dev
     CHECK(good == kCopies);
 }
 
+TEST_CASE("another chip to be modelled while contexts are open is refused with the cure",
+          "[device]") {
+    const auto file = [](const char* target) {
+        auto model = one_node("Identity", {"", FileType::kFloat, {1, 2}});
+        model.target = target;
+        return write_file(model);
+    };
+    {
+        const Net first(file("rk3588"));
+        REQUIRE(first.code == RKNN_SUCC);
+        const Environment soc("RKNPU_SIM_SOC", "rk3576");
+        Capture capture(LogLevel::kError);
+        CHECK(Net(file("rk3576")).code == RKNN_ERR_TARGET_PLATFORM_UNMATCH);
+        CHECK_THAT(capture.text(), Catch::Contains("RKNPU_SIM_SOC asks for 'rk3576'") &&
+                                       Catch::Contains("destroy them"));
+    }
+    const Environment soc("RKNPU_SIM_SOC", "rk3576");
+    CHECK(Net(file("rk3576")).code == RKNN_SUCC);
+}
+
 TEST_CASE("foreign and stale pointers are refused", "[device]") {
     const Net net(digits_file());
     auto attr = net.attr(RKNN_QUERY_INPUT_ATTR);

@@ -76,8 +76,12 @@ Result<std::shared_ptr<Device>> Device::open(DeviceKind kind) {
     const std::lock_guard lock(all.mutex);
     all.adopt();
     auto& slot = all.slots[static_cast<size_t>(kind)];
-    if (auto device = slot.lock())
+    if (auto device = slot.lock()) {
+        if (auto status = kind == DeviceKind::kSim ? check_sim_soc(*device) : Status();
+            !status.ok())
+            return status;
         return device;
+    }
     auto device = kind == DeviceKind::kDrm ? open_drm_device() : open_sim_device();
     if (device.ok())
         slot = device.value();

@@ -434,14 +434,28 @@ std::optional<unsigned> threads_from_environment() {
     return std::min(threads, 64u);
 }
 
+const char* soc_name() {
+    const char* name = std::getenv("RKNPU_SIM_SOC");
+    return name == nullptr ? "rk3588" : name;
+}
+
 }  // namespace
 
+Status check_sim_soc(const Device& open) {
+    if (open.info().soc == soc_name())
+        return {};
+    return Status::failure(
+        Error::kPlatformMismatch,
+        "RKNPU_SIM_SOC asks for '{}', but this process has contexts on a modelled {}: destroy them "
+        "and their memory first, or use another process.",
+        soc_name(), open.info().soc);
+}
+
 Result<std::shared_ptr<Device>> open_sim_device() {
-    const char* name = std::getenv("RKNPU_SIM_SOC");
-    const auto* soc = npusim::SocConfig::find(name == nullptr ? "rk3588" : name);
+    const auto* soc = npusim::SocConfig::find(soc_name());
     if (soc == nullptr)
         return Status::failure(Error::kDeviceUnavailable,
-                               "RKNPU_SIM_SOC is '{}', which is no known chip.", name);
+                               "RKNPU_SIM_SOC is '{}', which is no known chip.", soc_name());
     const auto threads = threads_from_environment();
     if (!threads)
         return Status::failure(Error::kDeviceUnavailable,

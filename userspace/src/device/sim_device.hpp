@@ -7,7 +7,11 @@
 
 namespace rknpu {
 
-/// An RK3588 NPU modelled inside this process; RKNPU_SIM_THREADS sets the threads per core.
+/// An NPU modelled inside this process, that of RKNPU_SIM_SOC (RK3588); RKNPU_SIM_THREADS sets the
+/// threads per core.
 Result<std::shared_ptr<Device>> open_sim_device();
+
+/// Errors: kPlatformMismatch if RKNPU_SIM_SOC has changed since `open` was opened.
+Status check_sim_soc(const Device& open);
 
 }  // namespace rknpu
