@@ -55,20 +55,21 @@ job job_of(const Picture& picture, Values& values) {
             static_cast<uint32_t>(values.size())};
 }
 
-Values general(const Picture& picture, const general_options& options) {
+template <typename Options>
+Values answer(int (*client)(job*, const Options*), const Picture& picture, const Options& options) {
     Values values(100000);
     auto work = job_of(picture, values);
-    REQUIRE(general_client(&work, &options) == 0);
+    REQUIRE(client(&work, &options) == 0);
     values.resize(work.count);
     return values;
 }
 
+Values general(const Picture& picture, const general_options& options) {
+    return answer(general_client, picture, options);
+}
+
 Values zero_copy(const Picture& picture, const zero_copy_options& options) {
-    Values values(100000);
-    auto work = job_of(picture, values);
-    REQUIRE(zero_copy_client(&work, &options) == 0);
-    values.resize(work.count);
-    return values;
+    return answer(zero_copy_client, picture, options);
 }
 
 const Values& expected(const Picture& picture) {

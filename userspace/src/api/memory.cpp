@@ -1,53 +1,26 @@
 // SPDX-License-Identifier: MIT
 #include "api/memory.hpp"
 
-#include <pthread.h>
-#include <unistd.h>
-
-#include <mutex>
 #include <unordered_map>
 #include <utility>
 
+#include "api/process_table.hpp"
 #include "core/bytes.hpp"
 
 namespace rknpu::api {
 namespace {
 
-struct Table {
-    std::mutex mutex;  // protects the members below
-    std::unordered_map<const rknn_tensor_mem*, std::shared_ptr<Memory>> memories;
-    pid_t owner = getpid();
+struct Memories {
+    std::unordered_map<const rknn_tensor_mem*, std::shared_ptr<Memory>> known;
 
-    /// After fork(): the driver's objects belong to the parent, freeing them here would take them
-    /// from it.
-    void adopt() {
-        if (owner == getpid())
-            return;
-        [[maybe_unused]] const auto* leaked = new auto(std::move(memories));
-        memories.clear();
-        owner = getpid();
+    /// The driver's objects belong to the parent: freeing them here would take them from it.
+    void leave_to_parent() {
+        [[maybe_unused]] const auto* leaked = new auto(std::move(known));
+        known.clear();
     }
 };
 
-Table& table();
-
-void lock_table() {
-    table().mutex.lock();
-}
-void unlock_table() {
-    table().mutex.unlock();
-}
-
-/// Never destroyed, as programs free memory from their own static destructors. Nobody holds the
-/// lock while the process is copied: the copy has no thread that would let it go.
-Table& table() {
-    static auto* instance = [] {
-        auto* made = new Table;
-        pthread_atfork(lock_table, unlock_table, unlock_table);
-        return made;
-    }();
-    return *instance;
-}
+using Table = ProcessTable<Memories>::Access;
 
 rknn_tensor_mem* publish(std::shared_ptr<Memory> memory) {
     auto* pointer = &memory->shown;
@@ -55,10 +28,8 @@ rknn_tensor_mem* publish(std::shared_ptr<Memory> memory) {
     if (pointer->virt_addr != nullptr)
         memory->start = static_cast<std::byte*>(pointer->virt_addr) + pointer->offset;
     pointer->priv_data = memory.get();
-    auto& all = table();
-    const std::lock_guard lock(all.mutex);
-    all.adopt();
-    all.memories.emplace(pointer, std::move(memory));
+    const Table all;
+    all->known.emplace(pointer, std::move(memory));
     return pointer;
 }
 
@@ -76,10 +47,8 @@ class ForeignMemory final : public DeviceMemory {
 
 /// An object of ours that holds [address, address + size).
 std::shared_ptr<Memory> find_by_address(uint64_t address, uint64_t size) {
-    auto& all = table();
-    const std::lock_guard lock(all.mutex);
-    all.adopt();
-    for (const auto& [pointer, memory] : all.memories) {
+    const Table all;
+    for (const auto& [pointer, memory] : all->known) {
         const uint64_t start = memory->memory->device_address();
         if (address >= start && range_inside(address - start, size, memory->memory->size()))
             return memory;
@@ -176,11 +145,9 @@ Result<rknn_tensor_mem*> wrap_phys(std::shared_ptr<Device> device, uint64_t phys
 }
 
 Result<std::shared_ptr<Memory>> find_memory(const rknn_tensor_mem* pointer) {
-    auto& all = table();
-    const std::lock_guard lock(all.mutex);
-    all.adopt();
-    const auto found = all.memories.find(pointer);
-    if (found == all.memories.end())
+    const Table all;
+    const auto found = all->known.find(pointer);
+    if (found == all->known.end())
         return Status::failure(Error::kInvalidArgument,
                                "memory {} was not made by this library, or is destroyed already",
                                static_cast<const void*>(pointer));
@@ -188,32 +155,26 @@ Result<std::shared_ptr<Memory>> find_memory(const rknn_tensor_mem* pointer) {
 }
 
 void lend_memory(const rknn_tensor_mem* pointer, std::shared_ptr<Memory> memory) {
-    auto& all = table();
-    const std::lock_guard lock(all.mutex);
-    all.adopt();
-    all.memories.emplace(pointer, std::move(memory));
+    const Table all;
+    all->known.emplace(pointer, std::move(memory));
 }
 
 void take_back_memory(const rknn_tensor_mem* pointer) {
-    auto& all = table();
-    const std::lock_guard lock(all.mutex);
-    all.adopt();
-    all.memories.erase(pointer);
+    const Table all;
+    all->known.erase(pointer);
 }
 
 Status destroy_memory(rknn_tensor_mem* pointer) {
     std::shared_ptr<Memory> memory;
-    auto& all = table();
     {
-        const std::lock_guard lock(all.mutex);
-        all.adopt();
-        const auto found = all.memories.find(pointer);
-        if (found != all.memories.end()) {
+        const Table all;
+        const auto found = all->known.find(pointer);
+        if (found != all->known.end()) {
             if (&found->second->shown != pointer)
                 return Status{Error::kInvalidArgument,
                               "the memory belongs to an operand of a custom operator"};
             memory = std::move(found->second);
-            all.memories.erase(found);
+            all->known.erase(found);
         }
     }
     if (memory == nullptr)
@@ -236,9 +197,8 @@ Status sync_memory(const rknn_tensor_mem* pointer, rknn_mem_sync_mode mode) {
 }
 
 size_t live_memories() {
-    auto& all = table();
-    const std::lock_guard lock(all.mutex);
-    return all.memories.size();
+    const Table all;
+    return all->known.size();
 }
 
 }  // namespace rknpu::api
