@@ -20,9 +20,10 @@ using namespace rknpu::test;  // NOLINT
 
 namespace {
 
-std::atomic<uint64_t> allocations{0};
-thread_local bool counting = false;
-thread_local bool exhausted = false;  // no memory is left
+// A sanitizer has its own malloc().
+[[maybe_unused]] std::atomic<uint64_t> allocations{0};
+[[maybe_unused]] thread_local bool counting = false;
+[[maybe_unused]] thread_local bool exhausted = false;  // no memory is left
 
 }  // namespace
 

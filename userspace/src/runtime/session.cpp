@@ -3,8 +3,8 @@
 
 #include <algorithm>
 #include <bit>
-#include <cstring>
 #include <future>
+#include <span>
 #include <utility>
 
 #include "core/bytes.hpp"
@@ -119,7 +119,7 @@ Status Session::place_commands() {
     const uint64_t base = regcmd_->device_address();
     if (base + size > kTopAddress)
         return Status::failure(Error::kNoMemory, "NPU memory at {:#x} is above 4 GiB", base);
-    std::memcpy(regcmd_->bytes().data(), graph.regcmd.data(), size);
+    std::ranges::copy(std::as_bytes(std::span(graph.regcmd)), regcmd_->bytes().begin());
     for (const uint32_t word : graph.chain_words) {
         const uint64_t offset = static_cast<uint32_t>(graph.regcmd[word] >> 16);
         store(regcmd_->bytes(), size_t{word} * 8,
