@@ -375,7 +375,8 @@ check_threads() {
     RKNPU_BUILD=$build CMAKE_ARGS="-DRKNPU_SANITIZE=thread" \
         "$scripts/build-userspace.sh" host "${tests[@]}" ||
         { record fail "the tests build with TSan" && return; }
-    run_ctest "$build/userspace" threads "${tests[@]}"
+    # Children that make threads are stopped else.
+    TSAN_OPTIONS=die_after_fork=0 run_ctest "$build/userspace" threads "${tests[@]}"
 }
 
 # vm_checked NAME OPTION...: a boot of the debug kernel in which every report of a checker counts

@@ -425,17 +425,22 @@ TEST_CASE("after fork a process has contexts of its own only", "[device][fork]")
         failed |= rknn_run(parent.handle, nullptr) == RKNN_ERR_CTX_INVALID ? 0 : 1;
         failed |= rknn_destroy(parent.handle) == RKNN_ERR_CTX_INVALID ? 0 : 2;
         failed |= rknn_destroy_mem(parent.handle, memory) == RKNN_ERR_PARAM_INVALID ? 0 : 4;
+#ifndef __SANITIZE_THREAD__
         {
             const Net own(digits_file());
             failed |= own.code == RKNN_SUCC ? 0 : 8;
             failed |= own.code == RKNN_SUCC && own.digit(pixels) == expected ? 0 : 16;
         }
+#endif
         _exit(failed);
     }
     int status = 0;
     REQUIRE(waitpid(child, &status, 0) == child);
     CHECK(WIFEXITED(status));
     CHECK(WEXITSTATUS(status) == 0);
+#ifdef __SANITIZE_THREAD__
+    WARN("skipped in the child: contexts of its own, as TSan does not know threads after fork()");
+#endif
     CHECK(parent.digit(pixels) == expected);
     CHECK(rknn_destroy_mem(parent.handle, memory) == RKNN_SUCC);
 }
